@@ -1,0 +1,154 @@
+"""The command line: ``calib data``, ``calib fit``, ``calib run``, ``calib sst2``."""
+
+import csv
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Calibration of classifiers: data, fits and notebooks of the book.")
+
+
+def _fail(error):
+    typer.echo(f"error: {error}", err=True)
+    raise typer.Exit(1)
+
+
+@app.command()
+def data():
+    """Get every registered data file: check what is there, download what is missing, say what could not be had."""
+    from tqdm import tqdm
+
+    from calib.data import REGISTRY, data_folder
+    from calib.data.download import fetch_all
+
+    bar = tqdm(total=len(REGISTRY), unit="file", disable=None, leave=False)
+    outcomes = {}
+
+    def report(name, outcome):
+        outcomes[name] = outcome
+        bar.set_description(name, refresh=False)
+        bar.update()
+        if outcome == "downloaded":
+            bar.write(f"downloaded {name}")
+
+    missing = fetch_all(report)
+    bar.close()
+    there = [name for name, outcome in outcomes.items() if outcome in ("there", "downloaded")]
+    size = sum(REGISTRY[name].size for name in there) / 1e6
+    typer.echo(f"data: {len(there)} of {len(REGISTRY)} files in {data_folder()} ({size:.1f} MB), each checked")
+    for name, outcome in outcomes.items():
+        if name not in there:
+            typer.echo(f"  missing{' (optional)' if REGISTRY[name].optional else ''}: {outcome}")
+    if missing:
+        _fail(f"{len(missing)} needed files are missing; run the same command again, it goes on where it stopped")
+
+
+@app.command()
+def fit(
+    path: Annotated[Path, typer.Argument(help="CSV with a column label and columns logit_0, logit_1, ...")],
+    objective: Annotated[str, typer.Option(help="nll or brier")] = "nll",
+    bins: Annotated[int, typer.Option(help="equal-width bins of the ECE")] = 15,
+):
+    """Fit a temperature to logits and labels in a CSV file, and report scores at T = 1 and fitted."""
+    import numpy as np
+
+    from calib import accuracy, brier, ece, fit_temperature, nll, softmax, top_label
+
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file)
+            columns = [name for name in reader.fieldnames or [] if name.startswith("logit_")]
+            if "label" not in (reader.fieldnames or []) or not columns:
+                raise ValueError(f"{path}: expected columns label, logit_0, logit_1, ..., found {reader.fieldnames}")
+            rows = list(reader)
+        logits = np.array([[float(row[name]) for name in columns] for row in rows])
+        labels = np.array([int(row["label"]) for row in rows])
+        found = fit_temperature(logits, labels, objective=objective)
+    except (OSError, ValueError, TypeError) as error:
+        _fail(error)
+    note = "" if found.at_bound is None else f" (at the {found.at_bound} bound)"
+    note += "" if found.identified else " (not identified: every temperature gives the same predictions)"
+    typer.echo(f"n = {len(labels)}, classes = {len(columns)}, accuracy = {accuracy(logits, labels):.4f}")
+    typer.echo(f"temperature = {found.temperature:.6g}{note}")
+    typer.echo(f"{'':8}{'NLL':>10}{'Brier':>10}{f'ECE, {bins} bins':>16}")
+    for name, temperature in (("T = 1", 1.0), ("fitted", found.temperature)):
+        p = softmax(logits, temperature)
+        typer.echo(f"{name:8}{nll(logits, labels, temperature):10.5f}{brier(p, labels):10.5f}{ece(*top_label(p, labels), bins):16.5f}")
+    typer.echo("Fitted and judged on the same rows: judge it on rows that the fit has not seen.")
+
+
+@app.command()
+def run(
+    notebook: Annotated[Path, typer.Argument(help="a notebook in notebooks/, e.g. notebooks/six-examples.py")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="where the executed notebook goes")],
+    numbers: Annotated[Path | None, typer.Option(help="where its recorded numbers go, as JSON")] = None,
+    parameter: Annotated[list[str] | None, typer.Option("--parameter", "-p", help="name=value, the value as YAML")] = None,
+):
+    """Execute one notebook with parameters; its output appears only if every cell ran."""
+    import yaml
+
+    from calib.execute import NotebookError, execute
+
+    parameters = {}
+    for assignment in parameter or []:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            _fail(f"--parameter: expected name=value, got {assignment!r}")
+        parameters[name] = yaml.safe_load(value)
+    try:
+        execute(notebook, output, parameters, numbers)
+    except (NotebookError, OSError) as error:
+        _fail(error)
+
+
+@app.command()
+def published(
+    record: Annotated[Path, typer.Argument(help="an executed notebook in book/published/")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="where the page goes")],
+    numbers: Annotated[Path, typer.Option(help="where its recorded numbers go, as JSON")],
+    reason: Annotated[str, typer.Option(help="why there is no fresh run")],
+):
+    """Use a published notebook in place of a fresh run, with a note on the page that says so and why."""
+    from calib.execute import reuse
+
+    try:
+        reuse(record, output, numbers, reason)
+    except OSError as error:
+        _fail(error)
+
+
+@app.command()
+def merge(
+    parts: Annotated[list[Path], typer.Argument(help="files of numbers, one per run")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="the one file they go into")],
+):
+    """Merge the recorded numbers of several runs into one results.json."""
+    from calib import results
+
+    merged = {}
+    for part in parts:
+        merged.update(results.load(part))
+    results.save(merged, output)
+
+
+@app.command()
+def sst2(
+    out: Annotated[Path, typer.Argument(help="CSV to write: idx, label, logit_0, logit_1")],
+    smoke: Annotated[bool, typer.Option(help="only the first 8 sentences")] = False,
+):
+    """Run the pinned DistilBERT checkpoint on the SST-2 validation set and write its logits."""
+    from calib.data import DataUnavailable
+    from calib.models.sst2 import predict
+
+    try:
+        predictions = predict(out, limit=8 if smoke else None)
+    except (DataUnavailable, OSError, ValueError) as error:
+        _fail(error)
+    correct = int((predictions.logits.argmax(axis=1) == predictions.labels).sum())
+    typer.echo(f"{out}: {len(predictions)} sentences, {correct} classified correctly")
+
+
+if __name__ == "__main__":
+    sys.exit(app())

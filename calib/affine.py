@@ -1,0 +1,92 @@
+"""Relatives of temperature scaling: affine maps of the logits before the softmax."""
+
+import numpy as np
+
+from calib.checks import as_logits, as_targets
+from calib.probabilities import log_softmax, softmax
+from calib.scores import cross_entropy
+
+KINDS = ("platt", "vector", "matrix")
+
+
+class AffineScaling:
+    """Softmax of ``logits @ W + b`` with W and b fitted by NLL.
+
+    Parameters
+    ----------
+    kind : {"platt", "vector", "matrix"}
+        What may vary. "platt": for K = 2, one slope and one intercept on the difference of the logits
+        (Platt 1999). "vector": a diagonal W and b. "matrix": a full W and b (both Guo et al. 2017, section 4.2).
+
+    Attributes
+    ----------
+    weights_ : ndarray (K, K)
+    bias_ : ndarray (K,)
+
+    Notes
+    -----
+    With equal diagonal weights 1/T and no bias this is temperature scaling. Any other solution can change
+    the predicted class. Separable data have no finite solution; the search then stops at its step limit and
+    `fit` raises.
+
+    Examples
+    --------
+    >>> scaling = AffineScaling("platt").fit([[0.0, 2.0]] * 4 + [[0.0, -2.0]] * 4, [1, 1, 1, 0, 0, 0, 0, 1])
+    >>> scaling.predict_proba([[0.0, 2.0]]).round(3).tolist()
+    [[0.25, 0.75]]
+    """
+
+    def __init__(self, kind):
+        if kind not in KINDS:
+            raise ValueError(f"kind: expected one of {KINDS}, got {kind!r}")
+        self.kind = kind
+
+    def fit(self, logits, targets):
+        """Fit on hard labels (n,) or distributions (n, K); returns self."""
+        from scipy.optimize import minimize
+
+        logits = as_logits(logits)
+        n, n_classes = logits.shape
+        targets = as_targets(targets, n, n_classes)
+        if not np.isfinite(logits).all():
+            raise ValueError("logits: expected finite values, got -inf; an affine map cannot mask a class")
+        if self.kind == "platt" and n_classes != 2:
+            raise ValueError(f"logits: expected two columns for Platt scaling, got {n_classes}")
+        dense = np.eye(n_classes)[targets] if targets.ndim == 1 else targets
+
+        def objective(parameters):
+            weights, bias = self._unpack(parameters, n_classes)
+            log_probabilities = log_softmax(logits @ weights + bias)
+            residual = (np.exp(log_probabilities) - dense) / n
+            return cross_entropy(log_probabilities, dense).mean(), self._gradient(logits.T @ residual, residual.sum(axis=0))
+
+        start = self._start(n_classes)
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9})
+        if not found.success:
+            raise ValueError(f"targets: the fit of {self.kind} scaling did not end ({found.message}); separable data?")
+        self.weights_, self.bias_ = self._unpack(found.x, n_classes)
+        return self
+
+    def predict_proba(self, logits):
+        """Softmax of the mapped logits, float64 (n, K)."""
+        if not hasattr(self, "weights_"):
+            raise ValueError("AffineScaling: expected a fitted object; call fit(logits, targets) first")
+        return softmax(as_logits(logits) @ self.weights_ + self.bias_)
+
+    def _start(self, n_classes):
+        """Parameters of the identity map."""
+        diagonal = {"platt": np.ones(1), "vector": np.ones(n_classes), "matrix": np.eye(n_classes).ravel()}[self.kind]
+        return np.concatenate([diagonal, np.zeros(1 if self.kind == "platt" else n_classes)])
+
+    def _unpack(self, parameters, n_classes):
+        """Weights (K, K) and bias (K,) that the parameters stand for."""
+        if self.kind == "platt":
+            return parameters[0] * np.eye(2), np.array([0.0, parameters[1]])
+        weights, bias = parameters[:-n_classes], parameters[-n_classes:]
+        return np.diag(weights) if self.kind == "vector" else weights.reshape(n_classes, n_classes), bias
+
+    def _gradient(self, weights, bias):
+        """Gradient by the parameters, from the gradients by weights and bias."""
+        if self.kind == "platt":
+            return np.array([np.trace(weights), bias[1]])
+        return np.concatenate([np.diag(weights) if self.kind == "vector" else weights.ravel(), bias])

@@ -1,0 +1,128 @@
+"""Checks at the boundary: what was expected, what came, and the first row that offends.
+
+Every public function checks its arguments here, once; nothing below the boundary checks again.
+"""
+
+import numpy as np
+
+
+def _describe(value):
+    array = np.asarray(value)
+    return f"shape {array.shape} of type {array.dtype}"
+
+
+def _first(rows):
+    """Index of the first offending row of a boolean array (n,) or (n, K)."""
+    return int(np.flatnonzero(rows.reshape(len(rows), -1).any(axis=1))[0])
+
+
+def as_floats(name, value, ndim):
+    """Return `value` as a floating array of `ndim` axes with at least one row; its precision is kept."""
+    array = np.asarray(value)
+    if array.ndim != ndim:
+        axes = "(n, K)" if ndim == 2 else "(n,)"
+        raise ValueError(f"{name}: expected shape {axes}, got {_describe(value)}")
+    if array.dtype.kind not in "fiu":
+        raise ValueError(f"{name}: expected real numbers, got {_describe(value)}")
+    if len(array) == 0:
+        raise ValueError(f"{name}: expected at least one row, got {_describe(value)}")
+    return array if array.dtype.kind == "f" else array.astype(np.float64)
+
+
+def as_logits(logits, name="logits"):
+    """Check logits (n, K), K >= 2: no NaN, no +inf; -inf masks a class, but never a whole row."""
+    logits = as_floats(name, logits, 2)
+    if logits.shape[1] < 2:
+        raise ValueError(
+            f"{name}: expected one column per class, at least two, got {_describe(logits)}; "
+            "for a two-class score z pass two columns, [0, z]"
+        )
+    finite = np.isfinite(logits)
+    if not finite.all():
+        bad = np.isnan(logits) | np.isposinf(logits)
+        if bad.any():
+            row = _first(bad)
+            raise ValueError(f"{name}: expected finite values (or -inf for a masked class), got {logits[row]} in row {row}")
+        masked = ~finite.any(axis=1)
+        if masked.any():
+            raise ValueError(f"{name}: expected at least one finite value per row, got none in row {_first(masked)}")
+    return logits
+
+
+def as_probabilities(probabilities, name="probabilities"):
+    """Check probabilities (n, K): values in [0, 1], rows that sum to one at the precision of their type."""
+    probabilities = as_floats(name, probabilities, 2)
+    bad = ~((probabilities >= 0) & (probabilities <= 1))
+    if bad.any():
+        row = _first(bad)
+        raise ValueError(f"{name}: expected values in [0, 1], got {probabilities[row]} in row {row} (are these logits?)")
+    sums = probabilities.sum(axis=1, dtype=np.float64)
+    tolerance = max(1e-6, 2 * float(np.finfo(probabilities.dtype).eps))
+    bad = np.abs(sums - 1) > tolerance
+    if bad.any():
+        row = _first(bad)
+        raise ValueError(f"{name}: expected rows that sum to 1, got {sums[row]:.6g} in row {row}")
+    return probabilities
+
+
+def as_labels(labels, n, n_classes, name="labels"):
+    """Check hard labels (n,): integers from 0 to K - 1. A column (n, 1) is an error, never broadcast."""
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or len(labels) != n:
+        hint = f"; pass {name}[:, 0]" if labels.shape == (n, 1) else ""
+        raise ValueError(f"{name}: expected shape ({n},), got {_describe(labels)}{hint}")
+    if labels.dtype.kind not in "iu":
+        raise ValueError(f"{name}: expected integers, got {_describe(labels)}")
+    bad = (labels < 0) | (labels >= n_classes)
+    if bad.any():
+        row = _first(bad)
+        raise ValueError(f"{name}: expected values from 0 to {n_classes - 1}, got {labels[row]} in row {row}")
+    return labels.astype(np.int64, copy=False)
+
+
+def as_targets(targets, n, n_classes, name="targets"):
+    """Check targets: hard labels (n,) of integer type, or distributions (n, K) whose rows sum to one."""
+    targets = np.asarray(targets)
+    if targets.ndim != 2 or targets.shape == (n, 1):
+        return as_labels(targets, n, n_classes, name)
+    if targets.shape != (n, n_classes):
+        raise ValueError(f"{name}: expected labels ({n},) or distributions ({n}, {n_classes}), got {_describe(targets)}")
+    return as_probabilities(targets, name)
+
+
+def as_temperature(temperature, name="temperature"):
+    """Check a temperature: one finite positive number."""
+    if np.ndim(temperature) != 0 or not 0 < temperature < np.inf:
+        raise ValueError(f"{name}: expected one finite number above 0, got {temperature!r}")
+    return float(temperature)
+
+
+def as_confidence(confidence, name="confidence"):
+    """Check confidences (n,): values in [0, 1]; their type is kept, since bin edges follow it."""
+    confidence = as_floats(name, confidence, 1)
+    bad = ~((confidence >= 0) & (confidence <= 1))
+    if bad.any():
+        row = _first(bad)
+        raise ValueError(f"{name}: expected values in [0, 1], got {confidence[row]} in row {row}")
+    return confidence
+
+
+def as_correct(correct, n, name="correct"):
+    """Check outcomes (n,): booleans, or numbers that are 0 or 1."""
+    correct = np.asarray(correct)
+    if correct.shape != (n,):
+        raise ValueError(f"{name}: expected shape ({n},), got {_describe(correct)}")
+    if correct.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected booleans, or 0 and 1, got {_describe(correct)}")
+    bad = (correct != 0) & (correct != 1)
+    if bad.any():
+        row = _first(bad)
+        raise ValueError(f"{name}: expected 0 or 1, got {correct[row]} in row {row}")
+    return correct.astype(bool)
+
+
+def as_count(value, name, minimum=1):
+    """Check a whole number of at least `minimum`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < minimum:
+        raise ValueError(f"{name}: expected a whole number of at least {minimum}, got {value!r}")
+    return int(value)

@@ -1,0 +1,16 @@
+"""The data: a registry of pinned files, their download, and loaders that return `Predictions`."""
+
+from calib.data.loaders import SoftLabelData, load_chaosnli, load_cifar10h, load_dogah2026, load_soft_labels, load_sst2
+from calib.data.registry import REGISTRY, DataUnavailable, data_folder
+
+__all__ = [
+    "REGISTRY",
+    "DataUnavailable",
+    "SoftLabelData",
+    "data_folder",
+    "load_chaosnli",
+    "load_cifar10h",
+    "load_dogah2026",
+    "load_soft_labels",
+    "load_sst2",
+]

@@ -1,0 +1,134 @@
+"""The registry of data files, the folder they lie in, and the check that each passes before it is read."""
+
+import hashlib
+import os
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from calib.data import sst2
+
+
+class DataUnavailable(Exception):
+    """A data file is missing or is not the registered one: names the file, where it was looked for, and what to do."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a group of files comes from, and on what terms."""
+
+    title: str
+    licence: str
+    citation: str
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """One registered file.
+
+    Attributes
+    ----------
+    name : str
+        Path inside the data folder.
+    source : Source
+    urls : tuple of str
+        Pinned addresses, tried in order; none where there is no single address.
+    size : int
+        Bytes.
+    sha256 : str
+    content_sha256 : str or None
+        Where it is set, the content is checked in place of the bytes of the file.
+    optional : bool
+        True where no section of the book needs the file.
+    """
+
+    name: str
+    source: Source
+    urls: tuple[str, ...]
+    size: int
+    sha256: str
+    content_sha256: str | None = None
+    optional: bool = False
+
+    def problem(self, content):
+        """Say what is wrong with the bytes of a file, or None if it is the registered one."""
+        if self.content_sha256:
+            return sst2.problem(content, self.content_sha256)
+        found = hashlib.sha256(content).hexdigest()
+        if found == self.sha256:
+            return None
+        cause = likely_cause(content, self.size)
+        return f"expected {self.size:,} bytes with SHA-256 {self.sha256}, found {len(content):,} bytes with {found} ({cause})"
+
+
+def load_registry():
+    """Read ``registry.toml``: {name: DataFile}."""
+    table = tomllib.loads(files("calib.data").joinpath("registry.toml").read_text(encoding="utf-8"))
+    sources = {key: Source(**fields) for key, fields in table["sources"].items()}
+    registry = {}
+    for name, fields in table["files"].items():
+        known = {**fields, "source": sources[fields["source"]], "urls": tuple(fields["urls"])}
+        registry[name] = DataFile(name, **known)
+    return registry
+
+
+REGISTRY = load_registry()
+
+
+def data_folder():
+    """Folder of the data: ``$CALIB_DATA``, else ``data`` in the checkout, else the user's cache."""
+    if os.environ.get("CALIB_DATA"):
+        return Path(os.environ["CALIB_DATA"]).expanduser().resolve()
+    checkout = Path(__file__).resolve().parents[2]
+    if (checkout / "pyproject.toml").exists():
+        return checkout / "data"
+    import pooch
+
+    return Path(pooch.os_cache("calib"))
+
+
+def read(name):
+    """Return the bytes of a registered file, checked.
+
+    Raises
+    ------
+    DataUnavailable
+        If the file is missing or is not the registered one.
+    """
+    entry = REGISTRY[name]
+    path = data_folder() / name
+    remedy = "get it with `make data` (or `python -m calib data`)" if entry.urls else f"put it there yourself: {entry.source.citation}"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DataUnavailable(f"{name}: not found, looked for {path} ({error.strerror}); {remedy}") from None
+    problem = entry.problem(content)
+    if problem:
+        raise DataUnavailable(f"{name}: not the registered file, found {path}: {problem}; {remedy}")
+    return content
+
+
+def status(name):
+    """State of a registered file in the data folder: "ok", "missing", or what is wrong with it."""
+    try:
+        content = (data_folder() / name).read_bytes()
+    except OSError:
+        return "missing"
+    return REGISTRY[name].problem(content) or "ok"
+
+
+def likely_cause(content, size):
+    """Guess why a file is not the registered one, from its first bytes and its length."""
+    head = content[:200].lstrip().lower()
+    if not content:
+        return "an empty file: a download that broke off?"
+    if head.startswith(b"version https://git-lfs"):
+        return "a Git LFS pointer: the file itself was not fetched"
+    if head.startswith((b"<!doctype", b"<html")):
+        return "a web page: an error or log-in page saved as data?"
+    if content.replace(b"\r\n", b"\n") != content and len(content) > size:
+        return "line ends turned to CRLF?"
+    if len(content) < size:
+        return "truncated: a download that broke off?"
+    return "another version, or a damaged file"

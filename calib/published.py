@@ -1,0 +1,53 @@
+"""The published values that this book answers for, as printed in their sources (``published.csv``)."""
+
+import csv
+from decimal import ROUND_HALF_UP, Decimal
+from importlib.resources import files
+
+KINDS = {
+    "exact": "fully determined: must come out to every printed digit",
+    "reaggregate": "follows from the paper's per-seed files: must come out to every printed digit",
+    "claim": "a sentence to test against those files",
+    "other split": "another split of the same data: must come out close",
+    "bound": "a bound to stay within",
+    "protocol": "a setting to adopt",
+    "context": "a figure for comparison only",
+}
+
+
+def rows():
+    """All rows of ``published.csv``: dicts with source, where, quantity, printed, kind."""
+    with files("calib").joinpath("published.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def printed(source, where, quantity):
+    """One published value, as printed.
+
+    Raises
+    ------
+    KeyError
+        If there is not exactly one such row.
+
+    Examples
+    --------
+    >>> printed("SST-2 isolated fit", "calibration pool", "temperature")
+    '2.4819242151'
+    """
+    key = (source, where, quantity)
+    found = [row["printed"] for row in rows() if (row["source"], row["where"], row["quantity"]) == key]
+    if len(found) != 1:
+        raise KeyError(f"published.csv: expected one row {key}, found {len(found)}")
+    return found[0]
+
+
+def half_up(value, digits):
+    """Format a number as the paper prints it: rounded half up in decimal, after dropping binary noise.
+
+    Examples
+    --------
+    >>> half_up(0.5225, 3), f"{0.5225:.3f}"
+    ('0.523', '0.522')
+    """
+    noiseless = Decimal(f"{value:.12f}")
+    return str(noiseless.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))

@@ -1,0 +1,103 @@
+"""Name a number once: it is glued into the prose of the book and saved to ``results.json``.
+
+`record` shows each value as a MyST-NB glue output, so the executed notebook is the only place where the number is
+kept; `collect` reads the numbers back from there.
+"""
+
+import ast
+import json
+import math
+
+import numpy as np
+
+GLUE = "application/papermill.record/text/plain"
+
+
+def record(run, **values):
+    """Record numbers under a run name; in a notebook they become glue keys ``<run>/<name>``.
+
+    Parameters
+    ----------
+    run : str
+        For example "six-examples", or "gap/cifar10h/resnet110/0/paper".
+    **values : int, float, bool, str or NumPy scalar
+
+    Returns
+    -------
+    dict
+        The values as plain Python numbers.
+
+    Raises
+    ------
+    ValueError
+        If a value is not one number or string, or not finite.
+    """
+    plain = {name: _plain(f"{run}/{name}", value) for name, value in values.items()}
+    _show({f"{run}/{name}": value for name, value in plain.items()})
+    return plain
+
+
+def glue(**values):
+    """Glue values for the prose of one page only: their keys are the bare names, and they are not saved.
+
+    For what is no result, such as the name of a data set, and for pages made by several runs of one notebook.
+    """
+    _show({name: _plain(name, value) for name, value in values.items()})
+
+
+def collect(notebook):
+    """Read back what an executed notebook recorded: {run: {name: value}}.
+
+    Raises
+    ------
+    ValueError
+        If one name was recorded twice with different values.
+    """
+    results = {}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if GLUE not in output.get("data", {}):
+                continue
+            key = output["metadata"]["scrapbook"]["name"]
+            if "/" not in key:
+                continue
+            value = ast.literal_eval(output["data"][GLUE])
+            run, name = key.rsplit("/", 1)
+            if results.setdefault(run, {}).setdefault(name, value) != value:
+                raise ValueError(f"{key}: recorded twice, as {results[run][name]!r} and as {value!r}")
+    return results
+
+
+def load(path):
+    """Read results that a build saved: {run: {name: value}}."""
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def save(results, path):
+    """Write results with sorted keys, whole or not at all."""
+    text = json.dumps(results, indent=1, sort_keys=True, allow_nan=False) + "\n"
+    scratch = path.with_name(path.name + ".part")
+    scratch.write_text(text, encoding="utf-8")
+    scratch.replace(path)
+
+
+def _plain(key, value):
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not isinstance(value, (bool, int, float, str)):
+        raise ValueError(f"{key}: expected one number or string, got {type(value).__name__}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{key}: expected a finite number, got {value}")
+    return value
+
+
+def _show(values):
+    from IPython import get_ipython
+    from IPython.display import display
+
+    if get_ipython() is None:
+        return
+    for key, value in values.items():
+        metadata = {"scrapbook": {"name": key, "mime_prefix": "application/papermill.record/"}}
+        display({GLUE: repr(value)}, metadata=metadata, raw=True)
