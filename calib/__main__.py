@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Calibration of classifiers: data, fits and notebooks of the book.")
+app = typer.Typer(
+    no_args_is_help=True, add_completion=False, help="Calibration of classifiers: data, fits, notebooks of the book."
+)
 
 
 def _fail(error):
@@ -75,16 +77,17 @@ def fit(
     typer.echo(f"{'':8}{'NLL':>10}{'Brier':>10}{f'ECE, {bins} bins':>16}")
     for name, temperature in (("T = 1", 1.0), ("fitted", found.temperature)):
         p = softmax(logits, temperature)
-        typer.echo(f"{name:8}{nll(logits, labels, temperature):10.5f}{brier(p, labels):10.5f}{ece(*top_label(p, labels), bins):16.5f}")
+        scores = nll(logits, labels, temperature), brier(p, labels), ece(*top_label(p, labels), bins)
+        typer.echo("{:8}{:10.5f}{:10.5f}{:16.5f}".format(name, *scores))
     typer.echo("Fitted and judged on the same rows: judge it on rows that the fit has not seen.")
 
 
 @app.command()
 def run(
-    notebook: Annotated[Path, typer.Argument(help="a notebook in notebooks/, e.g. notebooks/six-examples.py")],
+    notebook: Annotated[Path, typer.Argument(help="a notebook, e.g. notebooks/six-examples.py")],
     output: Annotated[Path, typer.Option("--output", "-o", help="where the executed notebook goes")],
     numbers: Annotated[Path | None, typer.Option(help="where its recorded numbers go, as JSON")] = None,
-    parameter: Annotated[list[str] | None, typer.Option("--parameter", "-p", help="name=value, the value as YAML")] = None,
+    parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, as YAML")] = None,
 ):
     """Execute one notebook with parameters; its output appears only if every cell ran."""
     import yaml
@@ -116,6 +119,18 @@ def published(
     try:
         reuse(record, output, numbers, reason)
     except OSError as error:
+        _fail(error)
+
+
+@app.command()
+def publish():
+    """Renew the published record in book/published from the last build; run in the root of the checkout."""
+    from calib.execute import NotebookError
+    from calib.execute import publish as renew
+
+    try:
+        renew(Path("book/notebooks"), Path("_build/results.json"), Path("book/published"))
+    except (NotebookError, OSError) as error:
         _fail(error)
 
 

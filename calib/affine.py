@@ -58,10 +58,12 @@ class AffineScaling:
             weights, bias = self._unpack(parameters, n_classes)
             log_probabilities = log_softmax(logits @ weights + bias)
             residual = (np.exp(log_probabilities) - dense) / n
-            return cross_entropy(log_probabilities, dense).mean(), self._gradient(logits.T @ residual, residual.sum(axis=0))
+            gradient = self._gradient(logits.T @ residual, residual.sum(axis=0))
+            return cross_entropy(log_probabilities, dense).mean(), gradient
 
         start = self._start(n_classes)
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14, "gtol": 1e-9})
+        options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-14, "gtol": 1e-9}
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
         if not found.success:
             raise ValueError(f"targets: the fit of {self.kind} scaling did not end ({found.message}); separable data?")
         self.weights_, self.bias_ = self._unpack(found.x, n_classes)

@@ -42,7 +42,9 @@ def as_logits(logits, name="logits"):
         bad = np.isnan(logits) | np.isposinf(logits)
         if bad.any():
             row = _first(bad)
-            raise ValueError(f"{name}: expected finite values (or -inf for a masked class), got {logits[row]} in row {row}")
+            raise ValueError(
+                f"{name}: expected finite values (or -inf for a masked class), got {logits[row]} in row {row}"
+            )
         masked = ~finite.any(axis=1)
         if masked.any():
             raise ValueError(f"{name}: expected at least one finite value per row, got none in row {_first(masked)}")
@@ -55,7 +57,9 @@ def as_probabilities(probabilities, name="probabilities"):
     bad = ~((probabilities >= 0) & (probabilities <= 1))
     if bad.any():
         row = _first(bad)
-        raise ValueError(f"{name}: expected values in [0, 1], got {probabilities[row]} in row {row} (are these logits?)")
+        raise ValueError(
+            f"{name}: expected values in [0, 1], got {probabilities[row]} in row {row} (are these logits?)"
+        )
     sums = probabilities.sum(axis=1, dtype=np.float64)
     tolerance = max(1e-6, 2 * float(np.finfo(probabilities.dtype).eps))
     bad = np.abs(sums - 1) > tolerance
@@ -86,7 +90,9 @@ def as_targets(targets, n, n_classes, name="targets"):
     if targets.ndim != 2 or targets.shape == (n, 1):
         return as_labels(targets, n, n_classes, name)
     if targets.shape != (n, n_classes):
-        raise ValueError(f"{name}: expected labels ({n},) or distributions ({n}, {n_classes}), got {_describe(targets)}")
+        raise ValueError(
+            f"{name}: expected labels ({n},) or distributions ({n}, {n_classes}), got {_describe(targets)}"
+        )
     return as_probabilities(targets, name)
 
 

@@ -1,8 +1,8 @@
 """Run one parameterised notebook: checked parameters, whole output or none, the same bytes every time."""
 
-import inspect
 import os
 import re
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -84,37 +84,40 @@ def _check_parameters(source, notebook, parameters):
     known = papermill.inspect_notebook(notebook)
     unknown = sorted(set(parameters) - set(known))
     if unknown:
-        raise NotebookError(f"{source}: unknown parameter {', '.join(unknown)}; its parameters are {', '.join(sorted(known))}")
+        names = ", ".join(sorted(known))
+        raise NotebookError(f"{source}: unknown parameter {', '.join(unknown)}; its parameters are {names}")
 
 
 def _failure(source, error):
     """The traceback of a failing cell, with the name of the notebook and the number and text of the cell."""
-    colours = re.compile(r"\x1b\[[0-9;]*m")
-    traceback = colours.sub("", "\n".join(error.traceback))
-    return f"{source}: cell {error.exec_count} failed with {error.ename}: {error.evalue}\n\n{inspect.cleandoc(error.source)}\n\n{traceback}"
+    traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
+    where = f"{source}: cell {error.exec_count} failed with {error.ename}: {error.evalue}"
+    return f"{where}\n\n{error.source}\n\n{traceback}\n{where}"
 
 
 def clean(notebook):
     """Drop what differs from run to run, and hand each figure's caption and alt text to its cell.
 
-    Times, paths, papermill's own records and random cell ids go; ids count the cells.
+    Times, paths, papermill's own records and random cell ids go; ids count the cells. Where parameters were given,
+    they are shown and the cell with the defaults is folded.
     """
     keep = {"kernelspec": notebook.metadata.kernelspec, "language_info": {"name": "python"}}
     notebook.metadata = type(notebook.metadata)(keep)
+    injected = any("injected-parameters" in cell.metadata.get("tags", []) for cell in notebook.cells)
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"
-        tags = [tag for tag in cell.metadata.get("tags", []) if not tag.startswith("papermill")]
-        cell.metadata = type(cell.metadata)({"tags": tags} if tags else {})
-        if "injected-parameters" in tags:
+        tags = cell.metadata.get("tags", [])
+        if injected and "parameters" in tags:
             tags.append("hide-input")
+        cell.metadata = type(cell.metadata)({"tags": tags} if tags else {})
         if cell.cell_type != "code":
             continue
         cell.outputs = _merge_streams(cell.outputs)
         for output in cell.outputs:
             figure = output.get("metadata", {}).pop("image/png", None)
             if figure:
-                image = {"alt": figure["alt"]}
-                cell.metadata["mystnb"] = {"image": image, "figure": {"name": figure["name"], "caption": figure["caption"]}}
+                caption = {"name": figure["name"], "caption": figure["caption"]}
+                cell.metadata["mystnb"] = {"image": {"alt": figure["alt"]}, "figure": caption}
     return notebook
 
 
@@ -155,3 +158,41 @@ def reuse(record, output, numbers, reason):
     scratch = output.with_name(output.name + ".part")
     nbformat.write(notebook, scratch)
     scratch.replace(output)
+
+
+def publish(pages, numbers, record):
+    """Renew the published record from a complete, fresh build, whole or not at all.
+
+    Parameters
+    ----------
+    pages : path
+        Folder of executed notebooks, with the figures that other pages show.
+    numbers : path
+        The merged ``results.json`` of the same build.
+    record : path
+        Folder of the published record.
+
+    Raises
+    ------
+    NotebookError
+        If a page shows an earlier published run, or a number of the pages is missing from `numbers`.
+    """
+    import nbformat
+
+    pages, numbers, record = Path(pages), Path(numbers), Path(record)
+    recorded = {}
+    for path in sorted(pages.glob("*.ipynb")):
+        notebook = nbformat.read(path, as_version=4)
+        if any(cell.id == "published-run" for cell in notebook.cells):
+            raise NotebookError(f"{path}: expected a fresh run, found a published one; get the data with `make data`")
+        recorded.update(results.collect(notebook))
+    if not recorded or recorded != results.load(numbers):
+        raise NotebookError(f"{numbers}: expected the numbers of the pages in {pages}; run `make book` first")
+    with tempfile.TemporaryDirectory(dir=record.parent, prefix=".publish-") as scratch:
+        fresh, old = Path(scratch) / "fresh", Path(scratch) / "old"
+        fresh.mkdir()
+        for path in [*pages.glob("*.ipynb"), *pages.glob("*.png"), numbers]:
+            shutil.copy(path, fresh)
+        if record.exists():
+            record.rename(old)
+        fresh.rename(record)

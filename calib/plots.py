@@ -31,11 +31,13 @@ def reliability_diagram(ax, table, colour=COLOURS["fitted"], label=None, counts=
     confidence, accuracy = table.confidence[filled], table.accuracy[filled]
     errors = np.clip([accuracy - table.low[filled], table.high[filled] - accuracy], 0, None)
     ax.plot([0, 1], [0, 1], color=COLOURS["neutral"], linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    ax.vlines(confidence, np.minimum(confidence, accuracy), np.maximum(confidence, accuracy), color=colour, alpha=0.25, linewidth=7, zorder=2)
-    ax.errorbar(confidence, accuracy, yerr=errors, fmt="o", color=colour, markersize=5, elinewidth=1, capsize=2, label=label, zorder=3)
+    ax.vlines(confidence, confidence, accuracy, color=colour, alpha=0.25, linewidth=7, zorder=2)
+    marks = {"fmt": "o", "markersize": 5, "elinewidth": 1, "capsize": 2}
+    ax.errorbar(confidence, accuracy, yerr=errors, color=colour, label=label, zorder=3, **marks)
     for x, y, count in zip(confidence, accuracy, table.counts[filled] if counts else []):
         ax.annotate(f"{count:,}", (x, y), xytext=(6, 3), textcoords="offset points", fontsize=9, color=colour)
-    ax.set(xlim=(0, 1.04), ylim=(-0.03, 1.04), xlabel="mean confidence in bin", ylabel="accuracy in bin", aspect="equal")
+    ax.set(xlim=(0, 1.04), ylim=(-0.03, 1.04), aspect="equal")
+    ax.set(xlabel="mean confidence in bin", ylabel="accuracy in bin")
     return ax
 
 
@@ -46,11 +48,15 @@ def confidence_histogram(ax, table, colour=COLOURS["fitted"], label=None):
     """
     filled = table.filled
     widths = np.diff(table.edges.astype(float))
-    ax.bar(table.edges[:-1], table.counts, widths, align="edge", color=colour, alpha=0.35, edgecolor=colour, label=label)
-    for values, style, name in ((table.confidence, "-", "mean confidence"), (table.accuracy, ":", "accuracy")):
+    bars = {"align": "edge", "alpha": 0.35, "edgecolor": colour}
+    ax.bar(table.edges[:-1], table.counts, widths, color=colour, label=label, **bars)
+    text = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "va": "top", "fontsize": 9}
+    lines = [(table.confidence, "-", "mean confidence", 0.97), (table.accuracy, ":", "accuracy", 0.87)]
+    for values, style, name, height in lines:
         mean = np.average(values[filled], weights=table.counts[filled])
+        side = {"xytext": (-5, 0), "ha": "right"} if mean > 0.5 else {"xytext": (5, 0), "ha": "left"}
         ax.axvline(mean, color=colour, linestyle=style, linewidth=1.5)
-        ax.annotate(f"{name} {mean:.3f}", (mean, 1), xycoords=("data", "axes fraction"), xytext=(-3, -3), textcoords="offset points", rotation=90, ha="right", va="top", fontsize=9, color=colour)
+        ax.annotate(f"{name} {mean:.3f}", (mean, height), color=colour, **text, **side)
     ax.set(xlim=(0, 1), xlabel="confidence", ylabel="examples")
     return ax
 
@@ -74,4 +80,5 @@ def show(fig, name, caption, alt):
     buffer = io.BytesIO()
     fig.savefig(buffer, format="png", dpi=160, bbox_inches="tight", metadata={"Software": None})
     pyplot.close(fig)
-    display({"image/png": base64.b64encode(buffer.getvalue()).decode()}, metadata={"image/png": {"alt": alt, "caption": caption, "name": name}}, raw=True)
+    data = {"image/png": base64.b64encode(buffer.getvalue()).decode()}
+    display(data, metadata={"image/png": {"alt": alt, "caption": caption, "name": name}}, raw=True)

@@ -148,5 +148,5 @@ def _check_votes(votes, n, n_classes):
     bad = (votes < 0).any(axis=1) | (votes.sum(axis=1) == 0)
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"votes: expected counts of 0 or more, at least one vote per row, got {votes[row]} in row {row}")
+        raise ValueError(f"votes: expected counts of 0 or more and at least one vote, got {votes[row]} in row {row}")
     return votes.astype(np.int64, copy=False)

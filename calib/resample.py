@@ -106,7 +106,8 @@ def interval(replicates, level=0.95):
 def _check_indices(indices, n):
     indices = np.asarray(indices)
     if indices.ndim != 2 or indices.dtype.kind not in "iu" or indices.size == 0:
-        raise ValueError(f"indices: expected integers (replicates, n), got shape {indices.shape} of type {indices.dtype}")
+        shape = f"shape {indices.shape} of type {indices.dtype}"
+        raise ValueError(f"indices: expected integers (replicates, n), got {shape}")
     if indices.min() < 0 or indices.max() >= n:
         raise ValueError(f"indices: expected values from 0 to {n - 1}, got {indices.min()} to {indices.max()}")
     return indices

@@ -2,8 +2,10 @@
 
 import tempfile
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pooch
+import requests
 
 from calib.data import sst2
 from calib.data.registry import REGISTRY, DataUnavailable, data_folder, status
@@ -11,7 +13,7 @@ from calib.data.registry import REGISTRY, DataUnavailable, data_folder, status
 TIMEOUT = 30  # seconds without an answer
 
 
-def fetch(name, progress=False):
+def fetch(name, unreachable=None):
     """Make sure that a registered file is in the data folder, downloading it if it is missing or wrong.
 
     A wrong file is replaced only by the right one.
@@ -20,8 +22,8 @@ def fetch(name, progress=False):
     ----------
     name : str
         Path inside the data folder.
-    progress : bool or object
-        True for a progress bar; see `pooch.HTTPDownloader`.
+    unreachable : set of str, optional
+        Hosts that gave no answer before; they are not asked again, and new ones are added.
 
     Returns
     -------
@@ -33,26 +35,34 @@ def fetch(name, progress=False):
     DataUnavailable
         If no address gave the registered file; the message has the reason for each.
     """
+    unreachable = set() if unreachable is None else unreachable
     before = status(name)
     if before == "ok":
         return "there"
     entry, target = REGISTRY[name], data_folder() / name
-    reasons = [] if before == "missing" else [before]
+    reasons = [] if before == "missing" else [f"the file there is not the registered one: {before}"]
     if not entry.urls:
         reasons.append("there is no address to get it from")
     for url in entry.urls:
+        host = urlsplit(url).netloc
+        if host in unreachable:
+            reasons.append(f"{host} cannot be reached")
+            continue
         try:
-            _download(entry, url, target, progress)
+            _download(entry, url, target)
             return "downloaded"
-        except (OSError, ValueError) as error:  # requests' errors are OSErrors, pooch's hash error is a ValueError
+        except (requests.ConnectionError, requests.Timeout):
+            unreachable.add(host)
+            reasons.append(f"{host} cannot be reached")
+        except (OSError, ValueError) as error:  # an HTTP error, a folder that is read-only; a wrong hash
             reasons.append(f"{url}: {' '.join(str(error).split())}")
-    raise DataUnavailable(f"{name}: could not be had for {target}: {'; '.join(reasons)}")
+    raise DataUnavailable(f"{name}: not to be had for {target}: {'; '.join(reasons)}")
 
 
-def _download(entry, url, target, progress):
+def _download(entry, url, target):
     """Download into a scratch folder beside the target, check, and move into place."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    downloader = pooch.HTTPDownloader(progressbar=progress, timeout=TIMEOUT)
+    downloader = pooch.HTTPDownloader(timeout=TIMEOUT)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".download-") as scratch:
         known = None if entry.content_sha256 else f"sha256:{entry.sha256}"
         path = Path(pooch.retrieve(url, known, fname=target.name, path=scratch, downloader=downloader))
@@ -78,10 +88,10 @@ def fetch_all(report):
         Names of needed files that could not be had.
     """
     pooch.get_logger().setLevel("ERROR")
-    missing = []
+    missing, unreachable = [], set()
     for name, entry in REGISTRY.items():
         try:
-            report(name, fetch(name))
+            report(name, fetch(name, unreachable))
         except DataUnavailable as error:
             report(name, str(error))
             if not entry.optional:

@@ -90,7 +90,7 @@ def load_cifar10h(model="resnet110", seed=0):
     votes = np.load(io.BytesIO(read("cifar10h/cifar10h-counts.npy")), allow_pickle=False)
     original = np.load(io.BytesIO(read("cifar10/cifar10_test_set_original_labels.npy")), allow_pickle=False)
     if not np.array_equal(original, test_labels[:, 0]):
-        raise DataUnavailable("cifar10/resnet110_c10_logits.p: expected the test rows in the original order, but the labels differ")
+        raise DataUnavailable("cifar10/resnet110_c10_logits.p: expected test rows in the original order; labels differ")
     validation = Predictions(_named("validation", logits), logits, labels[:, 0], class_names=CIFAR10_CLASSES)
     soft = Predictions(_named("test", test_logits), test_logits, test_labels[:, 0], votes, CIFAR10_CLASSES)
     return SoftLabelData(validation, soft, n_missing=0)
@@ -149,7 +149,7 @@ def class_permutation(names, wanted):
     """
     names, wanted = [name.lower() for name in names], [name.lower() for name in wanted]
     if sorted(names) != sorted(wanted):
-        raise ValueError(f"names: expected the classes {wanted} in some order, got {names}; state the order of the classes")
+        raise ValueError(f"names: expected the classes {wanted} in some order, got {names}; state the order")
     return [names.index(name) for name in wanted]
 
 
@@ -183,8 +183,8 @@ def _json_lines(name):
 
 def _nli_predictions(name):
     if name not in REGISTRY:
-        known = sorted(known for known in REGISTRY if known.startswith("chaosnli/predictions/"))
-        raise ValueError(f"model, seed: expected those of a registered file, got {name}; registered are {', '.join(known)}")
+        known = ", ".join(known for known in REGISTRY if known.startswith("chaosnli/predictions/"))
+        raise ValueError(f"model, seed: expected those of a registered file, got {name}; registered are {known}")
     rows = _json_lines(name)
     order = class_permutation(NLI_PREDICTION_CLASSES, NLI_CLASSES)
     position = np.argsort(order)  # where each class of the file stands in our order

@@ -58,8 +58,8 @@ class DataFile:
         found = hashlib.sha256(content).hexdigest()
         if found == self.sha256:
             return None
-        cause = likely_cause(content, self.size)
-        return f"expected {self.size:,} bytes with SHA-256 {self.sha256}, found {len(content):,} bytes with {found} ({cause})"
+        expected = f"expected {self.size:,} bytes with SHA-256 {self.sha256}"
+        return f"{expected}, found {len(content):,} bytes with {found} ({likely_cause(content, self.size)})"
 
 
 def load_registry():
@@ -98,7 +98,9 @@ def read(name):
     """
     entry = REGISTRY[name]
     path = data_folder() / name
-    remedy = "get it with `make data` (or `python -m calib data`)" if entry.urls else f"put it there yourself: {entry.source.citation}"
+    remedy = "get it with `make data` (or `python -m calib data`)"
+    if not entry.urls:
+        remedy = f"it has no address to get it from; put it there yourself: {entry.source.citation}"
     try:
         content = path.read_bytes()
     except OSError as error:

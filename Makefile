@@ -1,0 +1,61 @@
+# Type `make help`. Everything is built inside this folder: .venv, data, _build.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+CALIB_DATA ?= data
+export CALIB_DATA := $(abspath $(CALIB_DATA))
+# A lock held for the length of a build: a second build in this folder waits, and a dead one leaves nothing behind.
+ALONE := $(if $(shell command -v flock),flock _build/.lock)
+
+.DEFAULT_GOAL := help
+.PHONY: help book test data publish lint lock clean
+
+help: ## show the targets and settings
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@echo
+	@echo "Settings:"
+	@echo "  CALIB_DATA=DIR   folder of the data (now $(CALIB_DATA))"
+	@echo "  TORCH_INDEX=URL  take torch from this package index, for a build without CUDA"
+	@echo "  JOBS=N           notebooks run at once (now $(JOBS))"
+	@echo "  STRICT=1         fail where data are missing, instead of showing the published run"
+
+book: $(BIN)/.installed ## get the data, run every notebook, build the site in _build/html
+	@mkdir -p _build
+	@$(BIN)/python -m calib data || true
+	@$(ALONE) $(BIN)/snakemake --cores $(JOBS) --nolock --rerun-incomplete --quiet host reason || \
+		{ echo "error: the book was not built; see above. Run the same command again when it is mended."; exit 1; }
+	@echo "The book is in _build/html/index.html, its numbers in _build/results.json."
+
+test: book ## build the book, then run the tests
+	$(BIN)/python -m pytest
+
+data: $(BIN)/.installed ## get and check the data
+	@$(BIN)/python -m calib data
+
+publish: book ## renew the published record in book/published from the last build
+	@$(BIN)/python -m calib publish
+
+lint: $(BIN)/.installed ## check style
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+lock: ## resolve requirements.lock anew (needs uv)
+	uv pip compile --universal --python-version 3.11 --all-extras --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+
+clean: ## delete what the build made; data and environment stay
+	rm -rf _build book/notebooks .snakemake
+
+# The environment holds exactly the lock. With TORCH_INDEX, torch comes from there and its CUDA libraries stay out.
+$(BIN)/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+ifdef TORCH_INDEX
+	$(BIN)/pip install --index-url $(TORCH_INDEX) $$(grep -E '^torch(vision)?==' requirements.lock)
+	grep -vE '^(torch|torchvision|triton|nvidia-[a-z0-9-]*|cuda-[a-z]*)==' requirements.lock > $(VENV)/without-cuda.txt
+	$(BIN)/pip install -r $(VENV)/without-cuda.txt
+else
+	$(BIN)/pip install -r requirements.lock
+endif
+	$(BIN)/pip install --no-deps --no-build-isolation -e .
+	touch $@

@@ -1,0 +1,153 @@
+# The flow of the book: data -> executed notebooks and their numbers -> site. `make book` runs it.
+#
+# A rule runs again when one of its inputs changes: the text of a notebook, its parameters, the package, a data file, the
+# lock. The fingerprint holds the content of them all, so a restored old file counts as a change and a touched one does not.
+
+import hashlib
+import json
+import os
+import shlex
+import sys
+from fnmatch import fnmatch
+from pathlib import Path
+
+import yaml
+
+from calib.data.registry import REGISTRY, data_folder, status
+
+RUNS = yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
+PACKAGE = sorted(str(path) for path in Path("calib").rglob("*") if path.suffix in {".py", ".csv", ".toml", ".mplstyle"})
+PROSE = sorted(str(path) for path in Path("book").rglob("*") if path.is_file() and not {"notebooks", "published", "__pycache__"} & set(path.parts))
+FRAME = [path for path in PROSE if not path.endswith(".md")]
+LOCK = "requirements.lock"
+PYTHON = shlex.quote(sys.executable)
+BIN = shlex.quote(str(Path(sys.executable).parent))
+
+
+def files_of(run):
+    """Registered data files that a run reads."""
+    patterns = RUNS[run].get("data", [])
+    return [name for name in REGISTRY if any(fnmatch(name, pattern) for pattern in patterns)]
+
+
+def paths_of(run):
+    return [str(data_folder() / name) for name in files_of(run)]
+
+
+def digest(*paths):
+    return hashlib.sha256(b"".join(hashlib.sha256(Path(path).read_bytes()).digest() for path in paths)).hexdigest()
+
+
+def headings():
+    """Digest of the headings and labels of all prose pages."""
+    pages = (Path(path).read_text(encoding="utf-8") for path in PROSE if path.endswith(".md"))
+    lines = [line for page in pages for line in page.splitlines() if line.startswith(("#", "("))]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def option_list(parameters):
+    return " ".join(f"-p {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in parameters.items())
+
+
+MISSING = {run: [name for name in files_of(run) if status(name) != "ok"] for run in RUNS}
+FRESH = [run for run in RUNS if not MISSING[run]]
+KEPT = [run for run in RUNS if MISSING[run]]
+PROGRAM = digest(*PACKAGE, LOCK)
+
+if KEPT and os.environ.get("STRICT"):
+    sys.exit("error: STRICT is set and data are missing for: " + ", ".join(KEPT))
+
+
+onsuccess:
+    if KEPT:
+        print("Published runs are shown, since data are missing: " + ", ".join(KEPT))
+
+
+def anything(runs):
+    return "|".join(runs) or "none"
+
+
+rule book:
+    input:
+        "_build/html/index.html",
+        "_build/results.json",
+    default_target: True
+
+
+rule execute:
+    input:
+        notebook=lambda w: f"notebooks/{RUNS[w.run]['notebook']}.py",
+        package=PACKAGE,
+        lock=LOCK,
+        data=lambda w: paths_of(w.run),
+        after=lambda w: [f"_build/results/{run}.json" for run in RUNS[w.run].get("after", [])],
+    output:
+        page="book/notebooks/{run}.ipynb",
+        numbers="_build/results/{run}.json",
+    params:
+        options=lambda w: option_list(RUNS[w.run].get("parameters", {})),
+        fingerprint=lambda w, input: PROGRAM + digest(input.notebook, *input.data),
+    wildcard_constraints:
+        run=anything(FRESH),
+    message:
+        "run   {wildcards.run}"
+    shell:
+        "{PYTHON} -m calib run {input.notebook} --output {output.page} --numbers {output.numbers} {params.options}"
+
+
+rule published:
+    input:
+        record="book/published/{run}.ipynb",
+    output:
+        page="book/notebooks/{run}.ipynb",
+        numbers="_build/results/{run}.json",
+    params:
+        reason=lambda w: shlex.quote(f"{', '.join(MISSING[w.run])} could not be had. `make data` gets the data."),
+        fingerprint=lambda w, input: digest(input.record),
+    wildcard_constraints:
+        run=anything(KEPT),
+    message:
+        "keep  {wildcards.run} (published run: data are missing)"
+    shell:
+        "{PYTHON} -m calib published {input.record} --output {output.page} --numbers {output.numbers} --reason {params.reason}"
+
+
+rule results:
+    input:
+        expand("_build/results/{run}.json", run=RUNS),
+    output:
+        "_build/results.json",
+    message:
+        "write {output}"
+    shell:
+        "{PYTHON} -m calib merge {input} --output {output}"
+
+
+# Where only the text of a page changed, Sphinx renders that page alone. What other pages show too, be it numbers,
+# headings or the package, builds every page anew: `frame` is its content.
+rule site:
+    input:
+        pages=expand("book/notebooks/{run}.ipynb", run=RUNS),
+        numbers="_build/results.json",
+        prose=PROSE,
+        package=PACKAGE,
+        config=["_config.yml", "_toc.yml"],
+        lock=LOCK,
+    output:
+        "_build/html/index.html",
+    params:
+        fingerprint=lambda w, input: PROGRAM + digest(*input.prose, *input.config),
+        frame=lambda w, input: PROGRAM + digest(*input.config, *FRAME) + headings(),
+    log:
+        "_build/site.log",
+    message:
+        "build the site"
+    shell:
+        """
+        [ "$(cat _build/site/frame 2> /dev/null)" = {params.frame} ] \
+            && [ -z "$(find book/notebooks -name '*.ipynb' -newer _build/site/frame)" ] || rm -rf _build/site
+        {BIN}/jupyter-book build book --path-output _build/site --config _config.yml --toc "$PWD/_toc.yml" \
+            -W --keep-going -q > {log} 2>&1 || {{ cat {log}; rm -rf _build/site; exit 1; }}
+        echo {params.frame} > _build/site/frame
+        rm -rf _build/html && cp -r _build/site/_build/html _build/html && cp {input.numbers} _build/html/
+        """

@@ -1,0 +1,68 @@
+"""What the book needs beyond Jupyter Book: a table of the data registry, and a figure shown again on another page."""
+
+from base64 import b64decode
+from pathlib import Path
+
+import nbformat
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.util.docutils import SphinxDirective
+
+from calib.data import REGISTRY
+
+
+class DataTable(SphinxDirective):
+    """A section per source of the registry, with its licence, citation and files."""
+
+    def run(self):
+        lines = []
+        for source in dict.fromkeys(entry.source for entry in REGISTRY.values()):
+            entries = [entry for entry in REGISTRY.values() if entry.source == source]
+            lines += ["", f"**{source.title}.** Licence: {source.licence}. Source: {source.citation}.", ""]
+            lines += ["| file | bytes | SHA-256 |", "|:---|---:|:---|"]
+            lines += [f"| {_link(entry)} | {entry.size:,} | `{entry.sha256[:16]}…` |" for entry in entries]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
+def _link(entry):
+    return f"[{entry.name}]({entry.urls[0]})" if entry.urls else f"{entry.name} (optional, no single address)"
+
+
+class NotebookFigure(SphinxDirective):
+    """A figure of an executed notebook, with its own alt text, under a caption of this page.
+
+    Arguments: the notebook, relative to the root of the book, and the name of the figure.
+    """
+
+    required_arguments = 2
+    has_content = True
+
+    def run(self):
+        notebook, name = self.arguments
+        path = Path(self.env.srcdir) / notebook
+        self.env.note_dependency(path)
+        image, alt = find_figure(path, name)
+        copy = path.with_name(f"{name}.png")
+        copy.write_bytes(image)
+        figure = nodes.figure("", nodes.image(uri=f"/{copy.relative_to(self.env.srcdir)}", alt=alt))
+        caption = nodes.caption()
+        self.state.nested_parse(StringList(self.content), self.content_offset, holder := nodes.Element())
+        caption.extend(holder.children[0].children)
+        figure += caption
+        return [figure]
+
+
+def find_figure(path, name):
+    """PNG bytes and alt text of the figure of that name in an executed notebook."""
+    for cell in nbformat.read(path, as_version=4).cells:
+        shown = cell.metadata.get("mystnb", {})
+        if shown.get("figure", {}).get("name") == name:
+            images = [output.data["image/png"] for output in cell.outputs if "image/png" in output.get("data", {})]
+            return b64decode(images[0]), shown["image"]["alt"]
+    raise ValueError(f"{path}: expected a figure named {name}, found none")
+
+
+def setup(app):
+    app.add_directive("data-table", DataTable)
+    app.add_directive("notebook-figure", NotebookFigure)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,694 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # What a temperature does
+#
+# A temperature divides the logits before the softmax. This section shows on small problems what that changes, what it leaves alone, where else the same division occurs, and how temperature scaling compares with its relatives.
+#
+# :::{admonition} Before you start
+# - **You will** fit a temperature and see what it repairs; read its limits; follow it into a detector, a language model, distillation and contrastive learning; and compare it with six related methods on one test set.
+# - **You need** softmax, cross-entropy and a little PyTorch.
+# - **Time** about 20 minutes to read, seconds to run.
+# :::
+#
+# All data on this page are simulated from the seeds below, so the true answer is often known.
+
+# %% tags=["hide-input"]
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # small problems: threads would only wait for each other
+
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+import torch.nn.functional as F
+from IPython.display import Markdown
+from torchvision.ops import box_iou
+
+from calib import (
+    TemperatureScaling,
+    accuracy,
+    brier,
+    entropy,
+    fit_temperature,
+    nll,
+    reliability_table,
+    softmax,
+    top_label,
+)
+from calib.affine import AffineScaling
+from calib.isotonic import IsotonicCalibration
+from calib.plots import COLOURS, reliability_diagram, show
+from calib.published import printed
+from calib.results import record
+
+RUN = "what-temperature-does"
+plt.style.use("calib.paper")
+torch.set_num_threads(1)
+
+
+# %% tags=["parameters"]
+# A classifier whose logits are too large by a known factor
+seed = 0
+n = 5000
+n_classes = 10
+scale = 9.0  # standard deviation of the logits
+true_temperature = 3.0
+grid_low, grid_high, grid_steps = 0.5, 6.0, 551
+n_bins_figure = 8  # equal-width bins of the reliability diagrams
+n_bins = 15  # equal-width bins of every ECE
+# Limits
+example_logits = [3.0, 2.0, 0.5, 0.0, -1.0]
+# Detector
+n_images = 150
+objects_per_image = 6
+false_boxes_per_image = 6
+overlap = 0.5  # IoU from which a detection matches an object
+threshold = 0.25  # confidence below which a box is dropped
+# Language model
+sampling_temperatures = [0.1, 0.5, 1.0, 2.0]
+n_characters = 2000
+smoothing_count = 0.02  # added to every trigram count
+# Networks for distillation and for the relatives
+n_blobs = 5  # classes
+n_features = 10
+spread = 0.7  # standard deviation of the class centres
+n_train = 1000
+distillation_temperatures = [1.0, 2.0, 4.0, 8.0]
+n_transfer = 60  # unlabelled inputs on which a student learns, before one class is removed
+n_students = 4  # students per temperature, each with its own transfer inputs
+# Contrastive learning
+n_pairs = 4000
+n_pairs_test = 500
+pair_noise = 0.6
+batch = 128
+steps = 300
+initial_temperature = 0.07
+max_logit_scale = 100.0
+# Relatives
+n_calibration = 1000
+n_conformal = 1000
+n_test = 10000
+label_smoothing = 0.1
+coverage = 0.9
+calibration_sizes = [125, 250, 500, 1000]
+n_draws = 3  # calibration sets per size
+
+# %% [markdown]
+# ## One number, fitted
+#
+# Temperature scaling {cite:p}`guo2017` replaces the softmax of the logits $z$ by
+#
+# $$p_i(T) = \frac{e^{z_i / T}}{\sum_j e^{z_j / T}}, \qquad T > 0.$$
+#
+# The network stays frozen. $T$ is the value that minimises the negative log-likelihood (NLL) on data that the network was not trained on.
+#
+# To see whether the fit finds the right value, we need data for which it is known. We draw {glue:text}`what-temperature-does/n:,d` rows of logits with standard deviation {glue:text}`what-temperature-does/scale:.0f` for {glue:text}`what-temperature-does/n_classes:d` classes, and for each row a label from the softmax at $T =$ {glue:text}`what-temperature-does/true_temperature:.0f`. A model with these logits is calibrated at that temperature and overconfident at $T = 1$.
+#
+# The mean NLL at temperature $T$ is the mean of $\log \sum_j e^{z_j/T}$ less the mean logit of the label over $T$. We evaluate it on a grid.
+
+# %%
+generator = torch.Generator().manual_seed(seed)
+logits = scale * torch.randn(n, n_classes, generator=generator)
+labels = torch.multinomial((logits / true_temperature).softmax(dim=1), 1, generator=generator)[:, 0]
+
+grid = torch.linspace(grid_low, grid_high, grid_steps)
+at_label = logits.gather(1, labels[:, None]).mean()
+losses = torch.stack([(logits / t).logsumexp(dim=1).mean() - at_label / t for t in grid])
+temperature = grid[losses.argmin()].item()
+
+hit_rate = (logits.argmax(dim=1) == labels).double().mean().item()
+confidence = {t: (logits / t).softmax(dim=1).amax(dim=1).mean().item() for t in (1.0, temperature)}
+
+# %% [markdown]
+# The same fit without a grid: `calib.fit_temperature` solves for the root of the derivative. The curvature of the NLL at the optimum gives a standard error. By $1/T$ it is the mean variance of the logits under the predicted probabilities.
+
+# %%
+z, y = logits.numpy(), labels.numpy()
+fit = fit_temperature(z, y)
+p = softmax(z, fit.temperature)
+curvature = ((p * z**2).sum(axis=1) - (p * z).sum(axis=1) ** 2).mean()
+standard_error = fit.temperature**2 / np.sqrt(n * curvature)
+
+# %% tags=["hide-input"]
+tables = {t: reliability_table(*top_label(softmax(z, t), y), bins=n_bins_figure) for t in (1.0, temperature)}
+eces = {t: reliability_table(*top_label(softmax(z, t), y), bins=n_bins).ece for t in (1.0, temperature)}
+record(
+    RUN, n=n, n_classes=n_classes, scale=scale, true_temperature=true_temperature, grid_low=grid_low, grid_high=grid_high, grid_steps=grid_steps,
+    temperature=temperature, accuracy=hit_rate, mean_confidence_t1=confidence[1.0], mean_confidence_fitted=confidence[temperature],
+    temperature_continuous=fit.temperature, standard_error=standard_error, errors_off=abs(fit.temperature - true_temperature) / standard_error,
+    iterations=fit.iterations, nll_t1=nll(z, y), nll_fitted=fit.objective, n_bins=n_bins, ece_t1=eces[1.0], ece_fitted=eces[temperature],
+    argmax_changes=int((softmax(z).argmax(axis=1) != softmax(z, temperature).argmax(axis=1)).sum()),
+)  # fmt: skip
+source = "temperature-scaling glossary"
+where = "overconfident logits: torch, seed 0, 9*randn(5000,10), labels from softmax(logits/3), grid 0.5..6.0 in 551 steps"
+here = dict(temperature=temperature, accuracy=hit_rate, mean_confidence_t1=confidence[1.0], mean_confidence_fitted=confidence[temperature])
+names = ["fitted temperature (grid)", "accuracy", "mean confidence, T = 1", "mean confidence, fitted T"]
+expected = {quantity: printed(source, where, quantity) for quantity in here}
+lines = [f"| {name} | {expected[q]} | {here[q]:.{len(expected[q].split('.')[1])}f} |" for name, q in zip(names, here)]
+Markdown("| quantity | published | this run |\n|:---|---:|---:|\n" + "\n".join(lines))
+
+# %% [markdown]
+# The published experiment that we repeat here chose this set-up; the table shows its printed values beside ours. The grid of {glue:text}`what-temperature-does/grid_steps:d` values from {glue:text}`what-temperature-does/grid_low:.1f` to {glue:text}`what-temperature-does/grid_high:.1f` gives $T =$ {glue:text}`what-temperature-does/temperature:.2f`. The continuous optimum, found in {glue:text}`what-temperature-does/iterations:d` Newton steps, is {glue:text}`what-temperature-does/temperature_continuous:.4f` with standard error {glue:text}`what-temperature-does/standard_error:.3f`: the true value lies {glue:text}`what-temperature-does/errors_off:.1f` standard errors away. The NLL goes from {glue:text}`what-temperature-does/nll_t1:.3f` to {glue:text}`what-temperature-does/nll_fitted:.3f`.
+#
+# Division by a positive number keeps the order of the logits, so {glue:text}`what-temperature-does/argmax_changes:d` of {glue:text}`what-temperature-does/n:,d` predicted classes change and the accuracy stays {glue:text}`what-temperature-does/accuracy:.3f`. The mean confidence moves from {glue:text}`what-temperature-does/mean_confidence_t1:.3f` to {glue:text}`what-temperature-does/mean_confidence_fitted:.3f`, beside that accuracy. {numref}`fig-known-temperature` shows the same bin by bin.
+
+# %% tags=["hide-input"]
+fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.9))
+for ax, (t, table), colour in zip(axes, tables.items(), (COLOURS["t1"], COLOURS["fitted"])):
+    reliability_diagram(ax, table, colour)
+    ax.set_title(f"T = {t:g}" if t == 1 else f"T = {t:.2f} (fitted)")
+below = {t: int((table.accuracy[table.filled] < table.confidence[table.filled]).sum()) for t, table in tables.items()}
+filled = {t: int(table.filled.sum()) for t, table in tables.items()}
+show(
+    fig, name="fig-known-temperature",
+    caption=f"Reliability before and after temperature scaling. {n:,} simulated rows with {n_classes} classes, the rows on which T was fitted; {n_bins_figure} equal-width bins of the top-label confidence, 95% Wilson intervals, counts beside the points.",
+    alt=f"Two reliability diagrams. At T = 1, {below[1.0]} of {filled[1.0]} points lie below the diagonal, mean confidence {confidence[1.0]:.3f} against accuracy {hit_rate:.3f}. At T = {temperature:.2f} it is {below[temperature]} of {filled[temperature]}, close to the diagonal where bins are large, mean confidence {confidence[temperature]:.3f}.",
+)  # fmt: skip
+
+# %% [markdown]
+# ## The two limits
+#
+# Let the largest logit be unique. For $T \to 0$ its probability tends to one; for $T \to \infty$ every probability tends to $1/K$. Between the limits the way is monotone. With variance $\mathrm{Var}_p(z)$ and mean $\mathrm{E}_p(z)$ under the probabilities at $T$, the confidence $p_1$ and the entropy $H$ follow
+#
+# $$\frac{\mathrm{d}p_1}{\mathrm{d}T} = -\frac{p_1\,(z_1 - \mathrm{E}_p(z))}{T^2} \le 0, \qquad \frac{\mathrm{d}H}{\mathrm{d}T} = \frac{\mathrm{Var}_p(z)}{T^3} \ge 0.$$
+#
+# So a larger temperature always lowers the confidence, and a smaller one always raises it, for each example. {numref}`fig-limits` shows one example. The probability of a class in the middle of the order need not be monotone.
+
+# %%
+ladder = np.geomspace(0.05, 50, 200)
+curves = np.concatenate([softmax([example_logits], t) for t in ladder])
+top, spread_out = curves.max(axis=1), entropy(curves)
+
+# %% tags=["hide-input"]
+K = len(example_logits)
+record(RUN, limit_low=ladder[0], limit_high=ladder[-1], limit_low_confidence=top[0], limit_high_confidence=top[-1])
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6))
+left.set_prop_cycle(color=plt.cm.cividis(np.linspace(0.05, 0.8, K)))
+left.plot(ladder, curves)
+places = [(t, softmax([example_logits], t)[0, k]) for k, t in enumerate((0.9, 1.6, 1.0))]
+pin = {"fontsize": 9, "arrowprops": {"arrowstyle": "-", "color": COLOURS["neutral"], "linewidth": 0.7}}
+left.annotate(f"z = {example_logits[0]:g}", places[0], xytext=(2.2, 0.85), **pin)
+left.annotate(f"z = {example_logits[1]:g}", places[1], xytext=(0.06, 0.42), **pin)
+left.annotate("the others", places[2], xytext=(0.06, 0.1), **pin)
+left.axhline(1 / K, color=COLOURS["neutral"], linestyle=":", linewidth=1)
+left.text(0.055, 1 / K + 0.015, "1/K", color=COLOURS["neutral"], fontsize=9)
+left.set(xscale="log", ylim=(-0.03, 1.05), xlabel="temperature T (log scale)", title="Probabilities")
+right.plot(ladder, top, color=COLOURS["fitted"])
+right.plot(ladder, spread_out / np.log(K), color=COLOURS["t1"])
+right.text(0.06, 0.9, "confidence", color=COLOURS["fitted"], fontsize=10)
+right.text(46, 0.9, "entropy / log K", color=COLOURS["t1"], fontsize=10, ha="right")
+right.set(xscale="log", ylim=(-0.03, 1.05), xlabel="temperature T (log scale)", title="Confidence and entropy")
+show(
+    fig, name="fig-limits",
+    caption=f"One example with the logits {', '.join(f'{v:g}' for v in example_logits)} over the temperature. Left: its {K} probabilities; dotted: 1/K. Right: confidence and entropy, the entropy as a share of its maximum.",
+    alt=f"Left: from T = {ladder[0]:g} to {ladder[-1]:g} the largest probability falls from {top[0]:.2f} to {top[-1]:.2f} and all {K} meet near {1 / K:.2f}. Right: confidence falls and relative entropy rises from {spread_out[0]:.2f} to {spread_out[-1] / np.log(K):.2f}.",
+)  # fmt: skip
+
+# %% [markdown]
+# ## A detector: the threshold moves, the ranking stays
+#
+# Many object detectors score each class by its own sigmoid. The temperature then acts as $\sigma(z/T)$, and $T > 1$ moves every score towards one half: high scores fall, low scores rise. A box passes a confidence threshold $c$ when
+#
+# $$z > T \log\frac{c}{1-c}.$$
+#
+# For $c$ below one half the right side is negative, so a larger $T$ can only let more boxes pass.
+#
+# We simulate {glue:text}`what-temperature-does/n_images:d` images with {glue:text}`what-temperature-does/objects_per_image:d` objects each. A detector reports every object twice, with errors in position, and adds {glue:text}`what-temperature-does/false_boxes_per_image:d` boxes around nothing. The images lie side by side in one long strip, so that a single call of `box_iou` compares all boxes and boxes of different images never touch.
+
+# %%
+def corners(b):
+    """Boxes from centre, width and height to two corners."""
+    return torch.tensor(np.hstack([b[:, :2] - b[:, 2:] / 2, b[:, :2] + b[:, 2:] / 2]))
+
+
+def random_boxes(rng, count, side=640):
+    """Centre, width and height of `count` boxes in each image, images side by side."""
+    x, y = rng.uniform(80, side - 80, (2, n_images, count))
+    x = x + np.arange(n_images)[:, None] * 2 * side
+    return np.stack([x, y, *rng.uniform(40, 160, (2, n_images, count))], axis=-1).reshape(-1, 4)
+
+
+def simulate_detector(rng):
+    """Best IoU, the object it is reached with, and the logit, for each detection."""
+    objects, empty = random_boxes(rng, objects_per_image), random_boxes(rng, false_boxes_per_image)
+    error = rng.uniform(0.02, 0.35, 2 * len(objects))
+    shift = error[:, None] * rng.normal(size=(len(error), 4)) * [1, 1, 0.5, 0.5]
+    seen = np.tile(objects, (2, 1))
+    found = np.concatenate([seen + shift * seen[:, [2, 3, 2, 3]], empty])
+    logits = np.concatenate([rng.normal(5 - 30 * error, 3), rng.normal(-6, 3, len(empty))])
+    best, owner = box_iou(corners(found), corners(objects)).max(dim=1)
+    return best.numpy(), owner.numpy(), logits
+
+
+# %% [markdown]
+# The average precision (AP) of the PASCAL VOC challenge {cite:p}`everingham2010` walks down the detections by score. A detection is true if its best object overlaps by an IoU of at least {glue:text}`what-temperature-does/overlap:.1f` and is not yet taken. We interpolate the precision at every recall level (the challenge first used eleven levels, later all).
+
+# %%
+def walk(scores, best, owner):
+    """Order by descending score, and which detections are true in that order."""
+    order = np.argsort(-scores, kind="stable")
+    able = np.flatnonzero(best[order] >= overlap)
+    true = np.zeros(len(order), dtype=bool)
+    true[able[np.unique(owner[order][able], return_index=True)[1]]] = True
+    return order, true
+
+
+def average_precision(true, n_objects):
+    precision = np.cumsum(true) / np.arange(1, len(true) + 1)
+    envelope = np.maximum.accumulate(precision[::-1])[::-1]
+    return envelope[true].sum() / n_objects
+
+
+# %% [markdown]
+# The temperature comes from one set of images, by the NLL of "true detection" with the two logits $(0, z)$; a second set of the same size judges.
+
+# %%
+rng = np.random.default_rng(seed)
+n_objects = n_images * objects_per_image
+best, owner, z_box = simulate_detector(rng)
+order, true = walk(z_box, best, owner)
+detector = fit_temperature(np.column_stack([0 * z_box, z_box])[order], true.astype(int))
+
+best, owner, z_box = simulate_detector(rng)
+ap, passed, ap_cut, orders = {}, {}, {}, {}
+for t in (1.0, detector.temperature):
+    scores = 1 / (1 + np.exp(-z_box / t))
+    keep = scores >= threshold
+    orders[t], true = walk(scores, best, owner)
+    ap[t], passed[t] = average_precision(true, n_objects), int(keep.sum())
+    ap_cut[t] = average_precision(walk(scores[keep], best[keep], owner[keep])[1], n_objects)
+
+# %% tags=["hide-input"]
+T_box = detector.temperature
+saturated = torch.tensor(z_box / 0.1, dtype=torch.float32).sigmoid().numpy()
+record(
+    RUN, n_images=n_images, objects_per_image=objects_per_image, false_boxes_per_image=false_boxes_per_image, overlap=overlap, threshold=threshold,
+    n_objects=n_objects, n_boxes=len(z_box), detector_temperature=T_box, detector_rank_changes=int((orders[1.0] != orders[T_box]).sum()),
+    ap_t1=ap[1.0], ap_fitted=ap[T_box], ap_difference=ap[T_box] - ap[1.0], passed_t1=passed[1.0], passed_fitted=passed[T_box],
+    ap_cut_t1=ap_cut[1.0], ap_cut_fitted=ap_cut[T_box], saturated=int((saturated == 1).sum()),
+)  # fmt: skip
+rows = [f"| {t:.3f} | {float(ap[t])!r} | {passed[t]:,} | {ap_cut[t]:.4f} |" for t in ap]
+Markdown(f"| T | AP, all boxes (every digit) | boxes with score ≥ {threshold} | AP of those boxes |\n|---:|---:|---:|---:|\n" + "\n".join(rows))
+
+# %% [markdown]
+# The fitted temperature is {glue:text}`what-temperature-does/detector_temperature:.2f`. Of {glue:text}`what-temperature-does/n_boxes:,d` boxes in the second set, {glue:text}`what-temperature-does/detector_rank_changes:d` change their rank, and the AP at both temperatures differs by {glue:text}`what-temperature-does/ap_difference:.1f`: not one digit moves. The number of boxes that pass {glue:text}`what-temperature-does/threshold:.2f` goes from {glue:text}`what-temperature-does/passed_t1:,d` to {glue:text}`what-temperature-does/passed_fitted:,d`.
+#
+# The order of the steps matters. If the boxes are cut at the threshold *before* the AP is computed, the AP depends on $T$: {glue:text}`what-temperature-does/ap_cut_t1:.4f` at $T = 1$ and {glue:text}`what-temperature-does/ap_cut_fitted:.4f` at the fitted temperature, because the cut ends the precision-recall curve at another place ({numref}`fig-detector`). A threshold that was tuned at $T = 1$ has to be set anew, at $\sigma(\mathrm{logit}(c)/T)$, to keep the same boxes.
+#
+# Two limits of the statement. Separate temperatures per class keep the AP of each class, but no longer the order between classes. And "no rank changes" holds for real numbers: in single precision at $T = 0.1$, {glue:text}`what-temperature-does/saturated:,d` of these scores round to exactly one and become ties. Rank by the logits.
+
+# %% tags=["hide-input"]
+fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6))
+cuts = {1.0: COLOURS["t1"], T_box: COLOURS["fitted"]}
+found = np.cumsum(true)
+precision, recall = found / np.arange(1, len(true) + 1), found / n_objects
+left.plot(recall, precision, color=COLOURS["neutral"], linewidth=1.5)
+z_line = np.linspace(-8, 8, 200)
+for t, colour in cuts.items():
+    end = passed[t] - 1
+    left.plot(recall[end], precision[end], "o", color=colour, markersize=7)
+    left.annotate(f"cut at T = {t:.3g}", (recall[end], precision[end]), xytext=(-8, -12), textcoords="offset points", ha="right", fontsize=9, color=colour)
+    right.plot(z_line, 1 / (1 + np.exp(-z_line / t)), color=colour)
+    cut = t * np.log(threshold / (1 - threshold))
+    right.plot([cut, cut], [0, threshold], color=colour, linestyle=":", linewidth=1.5)
+right.axhline(threshold, color=COLOURS["neutral"], linewidth=1)
+right.text(7.8, threshold + 0.02, f"threshold {threshold}", ha="right", fontsize=9, color=COLOURS["neutral"])
+right.text(1.6, 0.97, "T = 1", color=COLOURS["t1"], ha="right", fontsize=10)
+right.text(3.6, 0.66, f"T = {T_box:.2f}", color=COLOURS["fitted"], fontsize=10)
+left.set(xlim=(0, 1), ylim=(0, 1.04), xlabel="recall", ylabel="precision", title="One ranking, two cuts")
+right.set(ylim=(0, 1.06), xlabel="logit z", ylabel="score", title="Score over logit")
+show(
+    fig, name="fig-detector",
+    caption=f"A simulated detector on {n_images} images with {n_objects:,} objects and {len(z_box):,} boxes. Left: the precision-recall curve, the same at both temperatures, and where the cut at score {threshold} ends it. Right: the score over the logit; dotted: the logit at which a box passes.",
+    alt=f"Left: one precision-recall curve; the cut lies at recall {recall[passed[1.0] - 1]:.2f} for T = 1 and at {recall[passed[T_box] - 1]:.2f} for T = {T_box:.2f}. Right: two sigmoids; the flatter one crosses {threshold} at a lower logit.",
+)  # fmt: skip
+
+# %% [markdown]
+# ## A language model: temperature as a dial
+#
+# When a language model writes, the logits of the next token are divided by a sampling temperature. It is set by hand to trade variety against caution; nothing is fitted. A model of a few lines is enough to see it: counts of three successive characters in a short text. The logits are the logarithms of the counts, plus {glue:text}`what-temperature-does/smoothing_count:.2f` each.
+
+# %% tags=["hide-input"]
+text = (
+    "a forecast is a promise about how often. when the station says that rain will fall with a chance of seven in ten, it should rain on seven of ten such days. "
+    "a station that says nine in ten and sees rain on six of ten is too sure of itself. a station that says six and sees nine is too shy. neither of them is a liar, "
+    "and both can be put right without a new look at the sky. it is enough to keep the old forecasts, to count how often the rain came, and to draw the numbers in or out. "
+    "the order of the days stays as it was: the wettest day is still the wettest day. only the size of the promise is changed. "
+    "the same holds for a network that names the bird in a picture. it may be right in two of three pictures and still speak as if it were right in all of them. "
+    "then one number, found on pictures that it has not seen, can tell it to speak more softly. the name of the bird does not change, but the reader knows how far to trust it. "
+    "this is a small repair. it does not help the network to see the bird, and it does not say which of the pictures are the hard ones. "
+)  # fmt: skip
+
+# %%
+alphabet = sorted(set(text))
+codes = np.array([alphabet.index(character) for character in text])
+split = len(codes) * 4 // 5
+counts = np.full((len(alphabet),) * 3, smoothing_count)
+np.add.at(counts, (codes[: split - 2], codes[1 : split - 1], codes[2:split]), 1)
+
+
+def write(t, rng):
+    """Sampled characters, mean entropy of the distributions they came from, share of greedy picks."""
+    table = softmax(np.log(counts).reshape(-1, len(alphabet)), t).reshape(counts.shape)
+    cumulative = table.cumsum(axis=-1)
+    path = list(codes[:2])
+    for u in rng.random(n_characters):
+        edges = cumulative[path[-2], path[-1]]
+        path.append(np.searchsorted(edges, u * edges[-1], side="right"))
+    visited = table[path[:-2], path[1:-1]]
+    return path[2:], entropy(visited).mean(), (visited.argmax(axis=1) == path[2:]).mean()
+
+
+# %% tags=["hide-input"]
+written = {t: write(t, np.random.default_rng(seed)) for t in sampling_temperatures}
+held_out = fit_temperature(np.log(counts[codes[split - 2 : -2], codes[split - 1 : -1]]), codes[split:])
+low, high = min(written), max(written)
+record(
+    RUN, smoothing_count=smoothing_count, n_characters=n_characters, n_text=len(codes), n_text_fit=split, n_text_held_out=len(codes) - split,
+    sampling_low=low, sampling_high=high, greedy_low=written[low][2], greedy_high=written[high][2], entropy_low=written[low][1], entropy_high=written[high][1],
+    text_temperature=held_out.temperature,
+)  # fmt: skip
+lines = [f"| {t:g} | {h:.2f} | {g:.1%} | {''.join(alphabet[k] for k in path[:60]).strip()} |" for t, (path, h, g) in written.items()]
+Markdown("| T | mean entropy (nats) | greedy picks | the first 60 characters |\n|---:|---:|---:|:---|\n" + "\n".join(lines))
+
+# %% [markdown]
+# From $T =$ {glue:text}`what-temperature-does/sampling_low:.1f` to {glue:text}`what-temperature-does/sampling_high:.1f`, over {glue:text}`what-temperature-does/n_characters:,d` sampled characters each, the share of picks that are the most probable character goes from {glue:text}`what-temperature-does/greedy_low:.1%` to {glue:text}`what-temperature-does/greedy_high:.1%`, and the mean entropy from {glue:text}`what-temperature-does/entropy_low:.2f` to {glue:text}`what-temperature-does/entropy_high:.2f` nats. Near zero the sampling becomes greedy decoding.
+#
+# The calibrating temperature is a different number. The counts come from the first {glue:text}`what-temperature-does/n_text_fit:,d` characters; on the last {glue:text}`what-temperature-does/n_text_held_out:d` the NLL is lowest at $T =$ {glue:text}`what-temperature-does/text_temperature:.2f`. A temperature that makes pleasant text need not make honest probabilities, and the reverse.
+#
+# ## Distillation: temperature on both sides
+#
+# In distillation {cite:p}`hinton2015` a small network, the student, learns from the probabilities of a teacher. Both softmaxes get the same temperature $T > 1$ in training, so that the teacher's probabilities for the wrong classes, which are tiny at $T = 1$, carry weight. The student is used at $T = 1$.
+#
+# We use a problem with {glue:text}`what-temperature-does/n_blobs:d` Gaussian classes in {glue:text}`what-temperature-does/n_features:d` dimensions and networks with one hidden layer.
+
+# %%
+centres = np.random.default_rng(seed).normal(scale=spread, size=(n_blobs, n_features))
+
+
+def draw(size, key):
+    """Inputs and labels of a fresh sample."""
+    rng = np.random.default_rng([seed, key])
+    label = rng.integers(0, n_blobs, size)
+    return torch.tensor(centres[label] + rng.normal(size=(size, n_features)), dtype=torch.float32), torch.tensor(label)
+
+
+def train(x, target, width, t=1.0, smoothing=0.0, steps=150):
+    """A network with one hidden layer, trained on labels or distributions by full-batch Adam."""
+    torch.manual_seed(seed)
+    net = torch.nn.Sequential(torch.nn.Linear(n_features, width), torch.nn.ReLU(), torch.nn.Linear(width, n_blobs))
+    adam = torch.optim.Adam(net.parameters(), lr=0.01)
+    for _ in range(steps):
+        adam.zero_grad()
+        F.cross_entropy(net(x) / t, target, label_smoothing=smoothing).backward()
+        adam.step()
+    return net.requires_grad_(False)
+
+
+# %% [markdown]
+# How much do the soft targets carry? We leave out one class. Each student sees {glue:text}`what-temperature-does/n_transfer:d` fresh inputs, less those of class 0, and the teacher's softened probabilities for them. It never sees an input of class 0. A student trained on the labels of the same inputs learns only that class 0 does not occur.
+
+# %%
+x_test, y_test = draw(n_test, key=2)
+teacher = train(*draw(n_train, key=1), width=64)
+results = {t: [] for t in ["hard", *distillation_temperatures]}
+for key in range(n_students):
+    x, label = draw(n_transfer, key=100 + key)
+    x, label = x[label != 0], label[label != 0]
+    for t in results:
+        target = label if t == "hard" else (teacher(x) / t).softmax(dim=1)
+        student = train(x, target, width=16, t=1.0 if t == "hard" else t)
+        right = student(x_test).argmax(dim=1) == y_test
+        results[t].append([right.double().mean().item(), right[y_test == 0].double().mean().item()])
+results = {t: np.array(values) for t, values in results.items()}
+
+# %% [markdown]
+# The second matter is size. The gradient of the softened cross-entropy by the student's logits is $(p(T) - q(T))/T$, with $q(T)$ the teacher's and $p(T)$ the student's probabilities, and for large $T$ the difference itself shrinks like $1/T$. Hinton and co-authors therefore multiply this loss by $T^2$ when it is added to a loss on hard labels.
+
+# %%
+student_logits, teacher_logits = train(x, label, width=16)(x_test), teacher(x_test)
+size = {}
+for t in [1.0, 4.0, 16.0, 64.0]:
+    size[t] = (((student_logits / t).softmax(1) - (teacher_logits / t).softmax(1)) / t).norm(dim=1).mean().item()
+
+# %% tags=["hide-input"]
+means = {t: values.mean(axis=0) for t, values in results.items()}
+t_best = max(distillation_temperatures, key=lambda t: means[t][0])
+record(
+    RUN, n_blobs=n_blobs, n_features=n_features, n_transfer=n_transfer, n_students=n_students, teacher_accuracy=accuracy(teacher_logits.numpy(), y_test.numpy()),
+    student_hard=means["hard"][0], student_t1=means[1.0][0], student_best=means[t_best][0], student_best_temperature=t_best,
+    omitted_hard=means["hard"][1], omitted_t1=means[1.0][1], omitted_best=means[t_best][1],
+    students_better=int((results[t_best][:, 0] > results[1.0][:, 0]).sum()),
+    gradient_ratio=size[1.0] / size[64.0], gradient_ratio_scaled=size[1.0] / (64.0**2 * size[64.0]), gradient_ratio_last=size[16.0] / size[64.0], gradient_ratio_last_scaled=size[16.0] / size[64.0] / 16,
+)  # fmt: skip
+Markdown("| T | gradient | T² times gradient |\n|---:|---:|---:|\n" + "\n".join(f"| {t:g} | {g:.5f} | {t**2 * g:.3f} |" for t, g in size.items()))
+
+# %% [markdown]
+# The table gives the mean norm of the gradient over {glue:text}`what-temperature-does/n_test:,d` test inputs. From $T = 16$ to $64$ the plain gradient shrinks by a factor of {glue:text}`what-temperature-does/gradient_ratio_last:.1f`, after multiplication by $T^2$ by {glue:text}`what-temperature-does/gradient_ratio_last_scaled:.2f`: the scaling holds once $T$ is large against the logits.
+#
+# The teacher is right on {glue:text}`what-temperature-does/teacher_accuracy:.1%` of the test inputs. The students reach on average over {glue:text}`what-temperature-does/n_students:d` transfer samples {glue:text}`what-temperature-does/student_hard:.1%` with hard labels, {glue:text}`what-temperature-does/student_t1:.1%` with soft targets at $T = 1$, and {glue:text}`what-temperature-does/student_best:.1%` at $T =$ {glue:text}`what-temperature-does/student_best_temperature:.0f`, the best of the temperatures tried; there {glue:text}`what-temperature-does/students_better:d` of {glue:text}`what-temperature-does/n_students:d` students beat their twin at $T = 1$. On inputs of the class that no student has seen the three means are {glue:text}`what-temperature-does/omitted_hard:.1%`, {glue:text}`what-temperature-does/omitted_t1:.1%` and {glue:text}`what-temperature-does/omitted_best:.1%` ({numref}`fig-distillation`). The best temperature is picked on the test inputs, so its value is a little too good.
+
+# %% tags=["hide-input"]
+fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
+positions = range(len(results))
+for column, (ax, title) in enumerate(zip(axes, ["All classes", "The class no student saw"])):
+    for position, (t, values) in zip(positions, results.items()):
+        colour = COLOURS["neutral"] if t == "hard" else COLOURS["t1"] if t == 1 else COLOURS["fitted"]
+        ax.plot(np.full(n_students, position), values[:, column], "o", color=colour, alpha=0.45, markersize=5)
+        ax.plot([position - 0.28, position + 0.28], [values[:, column].mean()] * 2, color=colour, linewidth=2.5)
+    ax.set_xticks(positions, ["hard\nlabels", *(f"T = {t:g}" for t in distillation_temperatures)], fontsize=9)
+    ax.set(title=title, ylim=(-0.03, 1.03))
+axes[0].set_ylabel("accuracy on test inputs")
+show(
+    fig, name="fig-distillation",
+    caption=f"Students trained on at most {n_transfer} inputs without class 0, with labels or with the teacher's softened probabilities. Points: {n_students} students, each with its own inputs; bars: their means. Accuracy on {n_test:,} test inputs (left) and on the {int((y_test == 0).sum()):,} of class 0 (right).",
+    alt="Accuracy of students, mean by training target. All classes: " + ", ".join(f"{t if t == 'hard' else f'T = {t:g}'} {m[0]:.2f}" for t, m in means.items()) + ". Unseen class: " + ", ".join(f"{t if t == 'hard' else f'T = {t:g}'} {m[1]:.2f}" for t, m in means.items()) + ".",
+)  # fmt: skip
+
+# %% [markdown]
+# ## Contrastive learning: temperature as a weight
+#
+# CLIP {cite:p}`radford2021` embeds images and texts in one space and compares them by the cosine, which lies between $-1$ and $1$. A softmax of values in so narrow a range is almost flat, so the similarities are divided by a temperature. It is learnt with the other weights, as the logarithm of its inverse, starting at 0.07, and the inverse is kept at or below 100.
+#
+# We take {glue:text}`what-temperature-does/n_pairs:,d` synthetic pairs. Both views are noisy linear pictures of one hidden vector, and each side has a linear encoder. Three runs: the temperature learnt from CLIP's start, learnt from 1, and fixed at 1.
+
+# %%
+def make_pairs(size, key, hidden=8, width=32):
+    maps = torch.randn(2, hidden, width, generator=torch.Generator().manual_seed(seed)) / hidden**0.5
+    generator = torch.Generator().manual_seed(key)
+    shared = torch.randn(size, hidden, generator=generator)
+    return shared @ maps + pair_noise * torch.randn(2, size, width, generator=generator)
+
+
+def contrast(views, log_scale, encoders):
+    a, b = (F.normalize(encode(view), dim=1) for encode, view in zip(encoders, views))
+    cosines = a @ b.T
+    similarity = log_scale.exp() * cosines
+    pair = torch.arange(len(a))
+    loss = (F.cross_entropy(similarity, pair) + F.cross_entropy(similarity.T, pair)) / 2
+    return loss, cosines
+
+
+# %%
+def learn(start, learnt):
+    torch.manual_seed(seed)
+    encoders = [torch.nn.Linear(32, 16, bias=False) for _ in range(2)]
+    log_scale = torch.tensor(-np.log(start), dtype=torch.float32, requires_grad=learnt)
+    weights = [*encoders[0].parameters(), *encoders[1].parameters()]
+    adam = torch.optim.Adam([*weights, log_scale] if learnt else weights, lr=0.01)
+    trace = [start]
+    for rows in torch.randint(0, n_pairs, (steps, batch)):
+        adam.zero_grad()
+        contrast(train_pairs[:, rows], log_scale, encoders)[0].backward()
+        adam.step()
+        log_scale.data.clamp_(max=np.log(max_logit_scale))
+        trace.append((-log_scale).exp().item())
+    with torch.no_grad():
+        _, cosines = contrast(test_pairs, log_scale, encoders)
+    return trace, cosines.double().numpy()
+
+
+train_pairs, test_pairs = make_pairs(n_pairs, key=1), make_pairs(n_pairs_test, key=2)
+runs = {name: learn(start, learnt) for name, start, learnt in [("clip", initial_temperature, True), ("one", 1.0, True), ("fixed", 1.0, False)]}
+
+partner = np.arange(n_pairs_test)
+found = {name: accuracy(cosines, partner) for name, (_, cosines) in runs.items()}
+at_end = {name: nll(cosines, partner, temperature=trace[-1]) for name, (trace, cosines) in runs.items()}
+refit = {name: fit_temperature(cosines, partner) for name, (_, cosines) in runs.items()}
+
+# %% tags=["hide-input"]
+record(
+    RUN, n_pairs=n_pairs, steps=steps, batch=batch, initial_temperature=initial_temperature, n_pairs_test=n_pairs_test,
+    **{f"contrast_temperature_{k}": trace[-1] for k, (trace, _) in runs.items()}, **{f"contrast_found_{k}": v for k, v in found.items()}, **{f"contrast_nll_{k}": v for k, v in at_end.items()},
+    **{f"contrast_refit_{k}": v.temperature for k, v in refit.items()}, **{f"contrast_refit_nll_{k}": v.objective for k, v in refit.items()}, uniform_nll=np.log(n_pairs_test), contrast_error=np.sqrt(found["clip"] * (1 - found["clip"]) / n_pairs_test),
+)  # fmt: skip
+fig, ax = plt.subplots(figsize=(7.2, 3.2))
+for (name, (trace, _)), colour, words, place in zip(runs.items(), (COLOURS["fitted"], COLOURS["oracle"], COLOURS["t1"]), (f"learnt from {initial_temperature:g}", "learnt from 1", "fixed at 1"), ((70, 0.034), (110, 0.4), (150, 0.85))):
+    ax.plot(trace, color=colour)
+    ax.text(*place, f"{words}: {found[name]:.1%} of test pairs found", color=colour, fontsize=10, va="top")
+ax.axhline(1 / max_logit_scale, color=COLOURS["neutral"], linewidth=1, linestyle=":")
+ax.text(steps, 1.06 / max_logit_scale, "smallest value allowed", color=COLOURS["neutral"], fontsize=9, ha="right", va="bottom")
+ax.set(yscale="log", xlabel="training step", ylabel="temperature (log scale)", xlim=(0, steps), ylim=(0.008, 1.3))
+ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
+show(
+    fig, name="fig-contrast",
+    caption=f"The temperature of a contrastive loss during training on {n_pairs:,} synthetic pairs in batches of {batch}. Percentages: test texts found at the first place among {n_pairs_test:,} by their partner.",
+    alt=f"Temperature over {steps} steps: from {initial_temperature:g} to {runs['clip'][0][-1]:.3f}, from 1 to {runs['one'][0][-1]:.3f}, and constant at 1. Partners found: {found['clip']:.1%}, {found['one']:.1%}, {found['fixed']:.1%}.",
+)  # fmt: skip
+
+# %% [markdown]
+# After {glue:text}`what-temperature-does/steps:d` steps of {glue:text}`what-temperature-does/batch:d` pairs the two learnt temperatures are {glue:text}`what-temperature-does/contrast_temperature_clip:.3f` and {glue:text}`what-temperature-does/contrast_temperature_one:.3f`, from starts of {glue:text}`what-temperature-does/initial_temperature:.2f` and 1 ({numref}`fig-contrast`). On {glue:text}`what-temperature-does/n_pairs_test:,d` new pairs they find the right partner for {glue:text}`what-temperature-does/contrast_found_clip:.1%` and {glue:text}`what-temperature-does/contrast_found_one:.1%`; with the temperature fixed at 1 it is {glue:text}`what-temperature-does/contrast_found_fixed:.1%` (standard error of a share about {glue:text}`what-temperature-does/contrast_error:.1%`). On this linear problem, then, the ranking tells little about the temperature. The probabilities tell more: the NLL of the partner is {glue:text}`what-temperature-does/contrast_nll_clip:.2f` and {glue:text}`what-temperature-does/contrast_nll_one:.2f` with the learnt temperatures and {glue:text}`what-temperature-does/contrast_nll_fixed:.2f` with the fixed one, where a uniform guess has {glue:text}`what-temperature-does/uniform_nll:.2f`.
+#
+# Fitting a temperature to the test cosines afterwards, on the frozen encoders, gives {glue:text}`what-temperature-does/contrast_refit_clip:.3f`, {glue:text}`what-temperature-does/contrast_refit_one:.3f` and {glue:text}`what-temperature-does/contrast_refit_fixed:.3f`, with an NLL of {glue:text}`what-temperature-does/contrast_refit_nll_clip:.2f`, {glue:text}`what-temperature-does/contrast_refit_nll_one:.2f` and {glue:text}`what-temperature-does/contrast_refit_nll_fixed:.2f` on the same pairs. So a learnt temperature does the work of temperature scaling during training, and one number fitted afterwards gives the run without it probabilities of the same quality.
+#
+# ## The relatives, side by side
+#
+# Back to calibration. We train a network with one hidden layer on {glue:text}`what-temperature-does/n_train:,d` examples of the Gaussian problem, fit every method on a calibration part of {glue:text}`what-temperature-does/n_calibration:,d` and judge on a test part of {glue:text}`what-temperature-does/n_test:,d`. The three parts are separate draws.
+#
+# The network's accuracy is {glue:text}`what-temperature-does/blob_train_accuracy:.1%` on its training examples, with a mean confidence of {glue:text}`what-temperature-does/blob_train_confidence:.3f`. On the test part the accuracy is {glue:text}`what-temperature-does/blob_accuracy:.1%` and the mean confidence {glue:text}`what-temperature-does/blob_confidence:.3f`. Cross-entropy goes on rewarding larger logits on training examples that are already right, and so the confidence on new examples outruns the accuracy {cite:p}`guo2017`.
+#
+# - **Platt scaling** {cite:p}`platt1999`: a slope and an intercept before the sigmoid, for two classes. We apply it to the examples of classes 0 and 1, with the two logits.
+# - **Vector and matrix scaling** {cite:p}`guo2017`: a weight and a bias per class, or a full matrix and a bias. They are affine maps of the logits before the softmax, as in Dirichlet calibration, which applies them to log-probabilities {cite:p}`kull2019`.
+# - **Isotonic regression** {cite:p}`zadrozny2002`: one monotone step function per class, then renormalised.
+# - **Label smoothing** {cite:p}`szegedy2016`: a second network, trained with {glue:text}`what-temperature-does/label_smoothing:.1f` of each target spread evenly over the classes. This changes training; temperature scaling changes the output of a trained model.
+
+# %%
+x_train, y_train = draw(n_train, key=1)
+x_cal, y_cal = draw(n_calibration, key=3)
+y_cal, y_hold = y_cal.numpy(), y_test.numpy()
+plain, smoothed = teacher, train(x_train, y_train, width=64, smoothing=label_smoothing)
+z_cal, z_test, s_cal, s_test = (net(x).double().numpy() for net in (plain, smoothed) for x in (x_cal, x_test))
+
+scaling = TemperatureScaling().fit(z_cal, y_cal)
+methods = {"vector": AffineScaling("vector"), "matrix": AffineScaling("matrix"), "isotonic": IsotonicCalibration()}
+outputs = {"none": softmax(z_test), "temperature": scaling.predict_proba(z_test)}
+for name, method in methods.items():
+    outputs[name] = method.fit(z_cal, y_cal).predict_proba(z_test)
+outputs["smoothing"] = softmax(s_test)
+outputs["smoothing_temperature"] = TemperatureScaling().fit(s_cal, y_cal).predict_proba(s_test)
+
+pair_cal, pair_test = y_cal < 2, y_hold < 2
+two_cal, two_test = z_cal[pair_cal][:, :2], z_test[pair_test][:, :2]
+pair = {"two_none": softmax(two_test)}
+for name, method in {"two_temperature": TemperatureScaling(), "two_platt": AffineScaling("platt")}.items():
+    pair[name] = method.fit(two_cal, y_cal[pair_cal]).predict_proba(two_test)
+
+
+# %% tags=["hide-input"]
+def judge(p, label, base):
+    """NLL, Brier, ECE and changed predictions of one output."""
+    return nll(np.log(p), label), brier(p, label), reliability_table(*top_label(p, label), bins=n_bins).ece, int((p.argmax(1) != base.argmax(1)).sum())
+
+
+levels = sum(len(np.unique(m.y_thresholds_)) for m in methods["isotonic"].maps_)
+described = {
+    "none": ("none (T = 1)", "nothing", 0), "temperature": ("temperature", "common scale of the logits", 1),
+    "vector": ("vector", "scale and offset per class", 2 * n_blobs), "matrix": ("matrix", "any affine map of the logits", n_blobs * (n_blobs + 1)),
+    "isotonic": ("isotonic", "a step function per class", f"{levels} levels"), "smoothing": ("label smoothing", "the training", "0, ε by hand"),
+    "smoothing_temperature": ("label smoothing, then temperature", "training and scale", 1),
+    "two_none": ("*two classes:* none", "nothing", 0), "two_temperature": ("*two classes:* temperature", "slope", 1), "two_platt": ("*two classes:* Platt", "slope and intercept", 2),
+}  # fmt: skip
+hits = {k: accuracy(outputs[k], y_hold) for k in ("vector", "matrix", "isotonic")}
+zeros = int((outputs["isotonic"][np.arange(n_test), y_hold] < 1e-6).sum())
+judged = {k: judge(p, y_hold, outputs["none"]) for k, p in outputs.items()} | {k: judge(p, y_hold[pair_test], pair["two_none"]) for k, p in pair.items()}
+train_top = top_label(softmax(plain(x_train).double().numpy()), y_train.numpy())
+record(
+    RUN, n_train=n_train, n_calibration=n_calibration, n_test=n_test, label_smoothing=label_smoothing, n_two_calibration=int(pair_cal.sum()), n_two_test=int(pair_test.sum()),
+    blob_train_accuracy=train_top[1].mean(), blob_train_confidence=train_top[0].mean(), blob_accuracy=accuracy(z_test, y_hold), blob_confidence=outputs["none"].max(1).mean(),
+    blob_temperature=scaling.temperature_, smoothing_fitted_temperature=fit_temperature(s_cal, y_cal).temperature, smoothing_accuracy=accuracy(s_test, y_hold), smoothing_confidence=outputs["smoothing"].max(1).mean(), isotonic_levels=levels, isotonic_zeros=zeros, **{f"{k}_accuracy": v for k, v in hits.items()},
+    **{f"{k}_{score}": v for k, values in judged.items() for score, v in zip(("nll", "brier", "ece", "changed"), values)},
+)  # fmt: skip
+lines = [f"| {described[k][0]} | {described[k][1]} | {described[k][2]} | {a:.4f} | {b:.4f} | {c:.4f} | {d:,} |" for k, (a, b, c, d) in judged.items()]
+Markdown("| method | what it changes | free parameters | NLL | Brier | ECE | argmax changed |\n|:---|:---|---:|---:|---:|---:|---:|\n" + "\n".join(lines))
+
+# %% [markdown]
+# Test part: {glue:text}`what-temperature-does/n_test:,d` examples; for the two-class rows the {glue:text}`what-temperature-does/n_two_test:,d` of classes 0 and 1, with {glue:text}`what-temperature-does/n_two_calibration:d` in the calibration part. ECE over {glue:text}`what-temperature-does/n_bins:d` equal-width bins. "Argmax changed" counts predictions that differ from those of the plain network.
+#
+# One number, $T =$ {glue:text}`what-temperature-does/blob_temperature:.2f`, takes the NLL from {glue:text}`what-temperature-does/none_nll:.3f` to {glue:text}`what-temperature-does/temperature_nll:.3f` and changes {glue:text}`what-temperature-does/temperature_changed:d` predictions. Vector and matrix scaling change {glue:text}`what-temperature-does/vector_changed:,d` and {glue:text}`what-temperature-does/matrix_changed:,d`, isotonic regression {glue:text}`what-temperature-does/isotonic_changed:,d`; the accuracy is then {glue:text}`what-temperature-does/vector_accuracy:.1%`, {glue:text}`what-temperature-does/matrix_accuracy:.1%` and {glue:text}`what-temperature-does/isotonic_accuracy:.1%`, from {glue:text}`what-temperature-does/blob_accuracy:.1%`. Isotonic regression gives the label of {glue:text}`what-temperature-does/isotonic_zeros:,d` test examples a probability that is zero but for the floor of the implementation; the NLL punishes that, the bounded Brier score hardly does.
+#
+# Label smoothing gives another network, with a mean confidence of {glue:text}`what-temperature-does/smoothing_confidence:.3f` at an accuracy of {glue:text}`what-temperature-does/smoothing_accuracy:.1%`; the temperature fitted to it is {glue:text}`what-temperature-does/smoothing_fitted_temperature:.2f`. A value below one means that the smoothed network is underconfident, a value above one the opposite.
+#
+# Here the network is overfitted, and a full matrix can mend more than its scale; on the networks of {cite:t}`guo2017` one parameter was mostly enough. More parameters also need more data. {numref}`fig-relatives` fits the maps on calibration sets of growing size.
+
+# %%
+x_pool, y_pool = draw(max(calibration_sizes) * n_draws, key=4)
+z_pool, y_pool = plain(x_pool).double().numpy(), y_pool.numpy()
+growth = {name: np.zeros((len(calibration_sizes), n_draws)) for name in ("temperature", "vector", "matrix")}
+for i, count in enumerate(calibration_sizes):
+    for j in range(n_draws):
+        rows = slice(j * max(calibration_sizes), j * max(calibration_sizes) + count)
+        for name in growth:
+            method = TemperatureScaling() if name == "temperature" else AffineScaling(name)
+            growth[name][i, j] = nll(np.log(method.fit(z_pool[rows], y_pool[rows]).predict_proba(z_test)), y_hold)
+
+# %% tags=["hide-input"]
+average = {name: values.mean(axis=1) for name, values in growth.items()}
+record(RUN, size_low=min(calibration_sizes), size_high=max(calibration_sizes), n_draws=n_draws, **{f"{k}_{end}": v[i] for k, v in average.items() for end, i in (("few", 0), ("many", -1))})
+fig, ax = plt.subplots(figsize=(7.2, 3.4))
+for (name, values), colour, shift in zip(growth.items(), (COLOURS["fitted"], COLOURS["oracle"], "#cc79a7"), (0.96, 1, 1.04)):
+    x = np.array(calibration_sizes) * shift
+    ax.plot(x, average[name], color=colour)
+    ax.plot(x, values, "o", color=colour, markersize=4, alpha=0.5)
+    ax.annotate(name, (x[0], average[name][0]), xytext=(-10, 4 if name == "vector" else -4), textcoords="offset points", ha="right", va="center", color=colour, fontsize=10)
+ax.set(xscale="log", xlim=(min(calibration_sizes) * 0.62, max(calibration_sizes) * 1.12), xlabel="examples in the calibration set (log scale)", ylabel="NLL on the test part")
+ax.set_xticks(calibration_sizes, [f"{c:,}" for c in calibration_sizes])
+ax.minorticks_off()
+show(
+    fig, name="fig-relatives",
+    caption=f"NLL on {n_test:,} test examples after fitting on calibration sets of growing size. Points: {n_draws} separate calibration sets per size, moved sideways a little for legibility; lines: their means.",
+    alt="Mean test NLL from the smallest to the largest calibration set: " + "; ".join(f"{k} {v[0]:.3f} to {v[-1]:.3f}" for k, v in average.items()) + ".",
+)  # fmt: skip
+
+# %% [markdown]
+# With {glue:text}`what-temperature-does/size_low:d` examples the mean NLL over {glue:text}`what-temperature-does/n_draws:d` calibration sets is {glue:text}`what-temperature-does/temperature_few:.3f` for temperature, {glue:text}`what-temperature-does/vector_few:.3f` for vector and {glue:text}`what-temperature-does/matrix_few:.3f` for matrix scaling. With {glue:text}`what-temperature-does/size_high:,d` it is {glue:text}`what-temperature-does/temperature_many:.3f`, {glue:text}`what-temperature-does/vector_many:.3f` and {glue:text}`what-temperature-does/matrix_many:.3f`.
+#
+# ## Conformal prediction: sets instead of probabilities
+#
+# Split conformal prediction {cite:p}`angelopoulos2023` returns a set of classes. On {glue:text}`what-temperature-does/n_conformal:,d` further examples, separate from those that fitted $T$, it takes the score $1 - p_{\text{label}}$ and its quantile; a set then holds every class whose score is at most that quantile. If the examples are exchangeable, the set contains the label with a probability of at least the level asked for, here {glue:text}`what-temperature-does/coverage:.0%`, whatever the model. The promise is an average over draws of the conformal part and over examples, not one for each example or class.
+
+# %%
+x_conformal, y_conformal = draw(n_conformal, key=5)
+z_conformal, y_conformal = plain(x_conformal).double().numpy(), y_conformal.numpy()
+sets = {}
+for state, t in (("t1", 1.0), ("fitted", scaling.temperature_)):
+    scores = np.sort(1 - softmax(z_conformal, t)[np.arange(n_conformal), y_conformal])
+    quantile = scores[int(np.ceil((n_conformal + 1) * coverage)) - 1]
+    sets[state] = 1 - softmax(z_test, t) <= quantile
+
+# %% tags=["hide-input"]
+covered = {state: s[np.arange(n_test), y_hold].mean() for state, s in sets.items()}
+record(
+    RUN, n_conformal=n_conformal, coverage=coverage, coverage_error=np.sqrt(coverage * (1 - coverage) * (1 / n_conformal + 1 / n_test)),
+    **{f"coverage_{k}": v for k, v in covered.items()}, **{f"set_size_{k}": s.sum(1).mean() for k, s in sets.items()}, **{f"empty_{k}": (s.sum(1) == 0).mean() for k, s in sets.items()},
+)  # fmt: skip
+lines = [f"| {'T = 1' if k == 't1' else f'T = {scaling.temperature_:.2f}'} | {covered[k]:.2%} | {s.sum(1).mean():.3f} | {(s.sum(1) == 0).mean():.1%} | {(s.sum(1) > 1).mean():.1%} |" for k, s in sets.items()]
+Markdown("| probabilities at | coverage | mean set size | empty sets | sets with several classes |\n|:---|---:|---:|---:|---:|\n" + "\n".join(lines))
+
+# %% [markdown]
+# On the {glue:text}`what-temperature-does/n_test:,d` test examples the coverage is {glue:text}`what-temperature-does/coverage_t1:.2%` at $T = 1$ and {glue:text}`what-temperature-does/coverage_fitted:.2%` at the fitted temperature. Conformal and test parts of these sizes let it scatter around {glue:text}`what-temperature-does/coverage:.0%` with a standard deviation of about {glue:text}`what-temperature-does/coverage_error:.2%`. The mean set size is {glue:text}`what-temperature-does/set_size_t1:.3f` before and {glue:text}`what-temperature-does/set_size_fitted:.3f` after temperature scaling. The promise does not need calibrated probabilities; the size of the sets depends on how the scores compare *between* examples, which a temperature does change.
+#
+# ## Take-aways
+#
+# - One fitted number can undo a common factor: $T =$ {glue:text}`what-temperature-does/temperature:.2f` for a true factor of {glue:text}`what-temperature-does/true_temperature:.0f`, with mean confidence {glue:text}`what-temperature-does/mean_confidence_t1:.3f` before, {glue:text}`what-temperature-does/mean_confidence_fitted:.3f` after, and accuracy {glue:text}`what-temperature-does/accuracy:.3f` throughout.
+# - A temperature changes no order within an example. In a detector with sigmoids it changes none at all: AP stays to the last digit, while the boxes above the threshold go from {glue:text}`what-temperature-does/passed_t1:,d` to {glue:text}`what-temperature-does/passed_fitted:,d`.
+# - The same division has different roles: fitted for calibration, set by hand for sampling, used on both sides in distillation, learnt as a weight in contrastive training. The values are not exchangeable.
+# - On one test set of {glue:text}`what-temperature-does/n_test:,d`, temperature, vector, matrix and isotonic scaling reach an NLL of {glue:text}`what-temperature-does/temperature_nll:.3f`, {glue:text}`what-temperature-does/vector_nll:.3f`, {glue:text}`what-temperature-does/matrix_nll:.3f` and {glue:text}`what-temperature-does/isotonic_nll:.3f`, from {glue:text}`what-temperature-does/none_nll:.3f` without any.
+# - Conformal sets keep their coverage with or without calibrated probabilities; it is a statement about sets on average, not about one probability.
+#
+# ## Exercises
+#
+# 1. Add a constant to all logits of a row, and a different constant to one column. Which of the two changes the fitted temperature, and which of the methods in the table can undo the second?
+# 2. Set `scale` to 3 and `true_temperature` to 0.5. What do you expect for the two mean confidences? Check.
+# 3. For a detector threshold of 0.7, say before you run it whether more or fewer boxes pass at $T > 1$. Change `threshold` and compare.
+# 4. Draw the calibration and test parts so that one class is three times as frequent as in training. Which rows of the table gain most, and why?
