@@ -1,7 +1,8 @@
 # The flow of the book: data -> executed notebooks and their numbers -> site. `make book` runs it.
 #
 # A rule runs again when one of its inputs changes: the text of a notebook, its parameters, the package, a data file, the
-# lock. The fingerprint holds the content of them all, so a restored old file counts as a change and a touched one does not.
+# lock. The fingerprint holds the content of them all, so that an old file put back counts as a change. It must not be a
+# function of `input`: Snakemake does not compare such parameters.
 
 import hashlib
 import json
@@ -19,6 +20,7 @@ RUNS = yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
 PACKAGE = sorted(str(path) for path in Path("calib").rglob("*") if path.suffix in {".py", ".csv", ".toml", ".mplstyle"})
 PROSE = sorted(str(path) for path in Path("book").rglob("*") if path.is_file() and not {"notebooks", "published", "__pycache__"} & set(path.parts))
 FRAME = [path for path in PROSE if not path.endswith(".md")]
+CONFIG = ["_config.yml", "_toc.yml"]
 LOCK = "requirements.lock"
 PYTHON = shlex.quote(sys.executable)
 BIN = shlex.quote(str(Path(sys.executable).parent))
@@ -28,6 +30,10 @@ def files_of(run):
     """Registered data files that a run reads."""
     patterns = RUNS[run].get("data", [])
     return [name for name in REGISTRY if any(fnmatch(name, pattern) for pattern in patterns)]
+
+
+def source_of(run):
+    return f"notebooks/{RUNS[run]['notebook']}.py"
 
 
 def paths_of(run):
@@ -76,7 +82,7 @@ rule book:
 
 rule execute:
     input:
-        notebook=lambda w: f"notebooks/{RUNS[w.run]['notebook']}.py",
+        notebook=lambda w: source_of(w.run),
         package=PACKAGE,
         lock=LOCK,
         data=lambda w: paths_of(w.run),
@@ -86,7 +92,7 @@ rule execute:
         numbers="_build/results/{run}.json",
     params:
         options=lambda w: option_list(RUNS[w.run].get("parameters", {})),
-        fingerprint=lambda w, input: PROGRAM + digest(input.notebook, *input.data),
+        fingerprint=lambda w: PROGRAM + digest(source_of(w.run), *paths_of(w.run)),
     wildcard_constraints:
         run=anything(FRESH),
     message:
@@ -103,7 +109,7 @@ rule published:
         numbers="_build/results/{run}.json",
     params:
         reason=lambda w: shlex.quote(f"{', '.join(MISSING[w.run])} could not be had. `make data` gets the data."),
-        fingerprint=lambda w, input: digest(input.record),
+        fingerprint=lambda w: digest(f"book/published/{w.run}.ipynb"),
     wildcard_constraints:
         run=anything(KEPT),
     message:
@@ -131,13 +137,13 @@ rule site:
         numbers="_build/results.json",
         prose=PROSE,
         package=PACKAGE,
-        config=["_config.yml", "_toc.yml"],
+        config=CONFIG,
         lock=LOCK,
     output:
         "_build/html/index.html",
     params:
-        fingerprint=lambda w, input: PROGRAM + digest(*input.prose, *input.config),
-        frame=lambda w, input: PROGRAM + digest(*input.config, *FRAME) + headings(),
+        fingerprint=PROGRAM + digest(*PROSE, *CONFIG),
+        frame=PROGRAM + digest(*CONFIG, *FRAME) + headings(),
     log:
         "_build/site.log",
     message:

@@ -1,0 +1,190 @@
+"""Running one notebook: checked parameters, whole output or none, the same bytes every time."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from calib import results
+from calib.execute import NotebookError, clean, execute, publish, reuse
+
+ROOT = Path(__file__).parents[1]
+
+NOTEBOOK = """\
+# %% [markdown]
+# # Title
+
+# %% tags=["parameters"]
+scale = 2.0
+
+# %%
+import numpy as np
+import matplotlib.pyplot as plt
+from calib.plots import show
+from calib.results import glue, record
+
+print("one")
+print("two")
+record("small", value=np.float64(scale) * 3, count=np.int64(7), name="text", flag=np.bool_(True))
+glue(local=1)
+
+# %%
+fig, ax = plt.subplots()
+ax.plot([0, scale])
+show(fig, "fig-small", f"Up to {scale}.", f"A line up to {scale}.")
+"""
+
+
+@pytest.fixture
+def notebook(tmp_path):
+    folder = tmp_path / "a folder with ö"
+    folder.mkdir()
+    path = folder / "small.py"
+    path.write_text(NOTEBOOK, encoding="utf-8")
+    return path
+
+
+def test_numbers_and_figures_come_out_and_nothing_else_does(notebook, tmp_path):
+    output, numbers = tmp_path / "out" / "page.ipynb", tmp_path / "numbers.json"
+    expected = {"small": {"value": 9.0, "count": 7, "name": "text", "flag": True}}
+    assert execute(notebook, output, {"scale": 3.0}, numbers) == expected
+    assert results.load(numbers) == expected
+    assert [path.name for path in output.parent.iterdir()] == ["page.ipynb"]
+
+    text = output.read_text(encoding="utf-8")
+    assert str(tmp_path) not in text and "papermill" not in text.replace("papermill.record", "")
+    page = nbformat.read(output, as_version=4)
+    assert [cell.id for cell in page.cells] == [f"cell-{i}" for i in range(len(page.cells))]
+    figure = page.cells[-1]
+    assert figure.metadata.mystnb.image.alt == "A line up to 3.0."
+    assert figure.metadata.mystnb.figure == {"name": "fig-small", "caption": "Up to 3.0."}
+    assert page.cells[-2].outputs[0].text == "one\ntwo\n"
+    defaults, injected = page.cells[1:3]
+    assert defaults.metadata.tags == ["parameters", "hide-input"] and "scale = 3.0" in injected.source
+
+    again = tmp_path / "again.ipynb"
+    execute(notebook, again, {"scale": 3.0})
+    assert again.read_bytes() == output.read_bytes()
+
+
+def test_it_runs_under_the_c_locale_from_another_folder(notebook, tmp_path):
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    command = [
+        sys.executable,
+        "-m",
+        "calib",
+        "run",
+        str(notebook),
+        "-o",
+        "page.ipynb",
+        "--numbers",
+        "n.json",
+        "-p",
+        "scale=1.5",
+    ]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True)
+    assert json.loads((tmp_path / "n.json").read_text())["small"]["value"] == 4.5
+
+
+def test_an_unknown_parameter_is_an_error_that_lists_the_known_ones(notebook, tmp_path):
+    with pytest.raises(NotebookError, match=r"small.py: unknown parameter scael; its parameters are scale"):
+        execute(notebook, tmp_path / "page.ipynb", {"scael": 1})
+    assert not (tmp_path / "page.ipynb").exists()
+
+
+def test_a_lost_parameters_tag_is_an_error(notebook, tmp_path):
+    notebook.write_text(NOTEBOOK.replace(' tags=["parameters"]', ""), encoding="utf-8")
+    with pytest.raises(NotebookError, match='expected a cell tagged "parameters"'):
+        execute(notebook, tmp_path / "page.ipynb")
+
+
+def test_a_failing_cell_is_named_and_leaves_the_last_good_page(notebook, tmp_path):
+    output, numbers = tmp_path / "page.ipynb", tmp_path / "numbers.json"
+    output.write_text("last good page")
+    notebook.write_text(NOTEBOOK.replace('print("two")', "undefined_name"), encoding="utf-8")
+    with pytest.raises(NotebookError) as caught:
+        execute(notebook, output, numbers=numbers)
+    first, last = str(caught.value).splitlines()[0], str(caught.value).splitlines()[-1]
+    assert first == last and "small.py: cell 2 failed with NameError: name 'undefined_name' is not defined" in first
+    assert "\x1b" not in str(caught.value)
+    assert output.read_text() == "last good page" and not numbers.exists()
+    assert not list(tmp_path.glob(".run-*"))
+
+
+def fake_page(folder, name, **values):
+    """An executed notebook that recorded values under the run `name`."""
+    cell = nbformat.v4.new_code_cell("record(...)")
+    for key, value in values.items():
+        metadata = {"scrapbook": {"name": f"{name}/{key}", "mime_prefix": "application/papermill.record/"}}
+        cell.outputs.append(nbformat.v4.new_output("display_data", {results.GLUE: repr(value)}, metadata=metadata))
+    page = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Title"), cell])
+    page.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
+    folder.mkdir(parents=True, exist_ok=True)
+    nbformat.write(clean(page), folder / f"{name}.ipynb")
+
+
+def test_a_published_page_says_so_and_keeps_its_numbers(tmp_path):
+    fake_page(tmp_path / "record", "run", value=1.5)
+    reuse(tmp_path / "record/run.ipynb", tmp_path / "pages/run.ipynb", tmp_path / "run.json", "no data.")
+    page = nbformat.read(tmp_path / "pages/run.ipynb", as_version=4)
+    assert "published run, not a fresh one: no data." in page.cells[1].source
+    assert results.load(tmp_path / "run.json") == {"run": {"value": 1.5}}
+
+
+def test_publishing_takes_all_pages_of_a_fresh_build(tmp_path):
+    fake_page(tmp_path / "pages", "first", value=1.5)
+    fake_page(tmp_path / "pages", "second", value=2)
+    numbers = tmp_path / "results.json"
+    results.save({"first": {"value": 1.5}, "second": {"value": 2}}, numbers)
+    (tmp_path / "record").mkdir()
+    (tmp_path / "record/outdated.ipynb").write_text("{}")
+    publish(tmp_path / "pages", numbers, tmp_path / "record")
+    assert sorted(path.name for path in (tmp_path / "record").iterdir()) == [
+        "first.ipynb",
+        "results.json",
+        "second.ipynb",
+    ]
+    assert not list(tmp_path.glob(".publish-*"))
+
+
+def test_publishing_refuses_a_page_that_was_not_freshly_run(tmp_path):
+    fake_page(tmp_path / "old", "run", value=1.5)
+    numbers = tmp_path / "results.json"
+    reuse(tmp_path / "old/run.ipynb", tmp_path / "pages/run.ipynb", numbers, "no data.")
+    with pytest.raises(NotebookError, match="expected a fresh run"):
+        publish(tmp_path / "pages", numbers, tmp_path / "record")
+    assert not (tmp_path / "record").exists()
+
+
+def test_publishing_refuses_numbers_of_another_build(tmp_path):
+    fake_page(tmp_path / "pages", "run", value=1.5)
+    numbers = tmp_path / "results.json"
+    results.save({"run": {"value": 1.25}}, numbers)
+    with pytest.raises(NotebookError, match="expected the numbers of the pages"):
+        publish(tmp_path / "pages", numbers, tmp_path / "record")
+
+
+# -- the notebooks of the book on a perturbed input give other numbers
+
+
+def test_other_logits_give_other_numbers_in_the_six_examples(tmp_path):
+    logits = [[3.0, 1.0, 0.0], [2.5, 1.0, 0.0], [3.0, 0.5, 0.0], [1.5, 2.0, 0.0], [0.5, 0.0, 1.5], [2.0, 2.5, 0.0]]
+    numbers = execute(ROOT / "notebooks/six-examples.py", tmp_path / "page.ipynb", {"logits": logits})["six-examples"]
+    assert numbers["accuracy"] == pytest.approx(4 / 6)
+    assert numbers["temperature"] != pytest.approx(1.22975, abs=1e-3)
+    assert numbers["nll_t1"] != pytest.approx(0.82278, abs=1e-4)
+    assert numbers["ece4_fitted"] != pytest.approx(0.380, abs=1e-3)
+
+
+@pytest.mark.data
+def test_another_split_gives_other_numbers_in_the_sst2_section(tmp_path):
+    published = results.load(ROOT / "book/published/results.json")["sst2-isolated-fit"]
+    parameters = {"split_key": "another-key", "n_random_splits": 50}
+    numbers = execute(ROOT / "notebooks/sst2-isolated-fit.py", tmp_path / "page.ipynb", parameters)["sst2-isolated-fit"]
+    for name in ("temperature", "audit_nll_t1", "audit_nll_fitted", "calibration_brier_t1"):
+        assert numbers[name] != pytest.approx(published[name], abs=1e-6), name
+    assert sum(numbers[f"{pool}_correct"] for pool in ("exploration", "calibration", "audit")) == 794

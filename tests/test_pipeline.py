@@ -1,0 +1,116 @@
+"""The pipeline runs again exactly what depends on a change. Dry runs of Snakemake on a copy of the built book."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
+EVERYTHING = {*RUNS, "results", "site"}
+
+pytestmark = [pytest.mark.data, pytest.mark.site]
+
+
+@pytest.fixture
+def book(tmp_path):
+    """A copy of the checkout with its build, times of change kept."""
+    copy = tmp_path / "book ö"
+    parts = ["_build", "_config.yml", "_toc.yml", "Snakefile", "book", "calib", "notebooks", "requirements.lock"]
+    copy.mkdir()
+    for part in [*parts, ".snakemake"]:
+        source = ROOT / part
+        shutil.copytree(source, copy / part) if source.is_dir() else shutil.copy2(source, copy / part)
+    return copy
+
+
+def planned(book, **environment):
+    """Names of the runs and rules that a build would execute now."""
+    command = [sys.executable, "-m", "snakemake", "--cores", "1", "--nolock", "--rerun-incomplete", "--dry-run"]
+    env = {**os.environ, "CALIB_DATA": str(Path(os.environ.get("CALIB_DATA", ROOT / "data")).resolve()), **environment}
+    done = subprocess.run(command, cwd=book, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = re.findall(
+        r"^Job \d+: (run|keep|write|build) +(?:the )?(\S+)", done.stdout + done.stderr, flags=re.MULTILINE
+    )
+    return {"results" if verb == "write" else name for verb, name in found}
+
+
+def edit(path, old, new):
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_nothing_runs_where_nothing_changed(book):
+    assert planned(book) == set()
+
+
+def test_a_touched_file_is_no_change(book):
+    (book / "notebooks/six-examples.py").touch()
+    assert planned(book) == set()
+
+
+def test_a_changed_notebook_runs_alone(book):
+    edit(book / "notebooks/sst2-isolated-fit.py", "## Take-aways", "## Take-aways again")
+    assert planned(book) == {"sst2-isolated-fit", "results", "site"}
+
+
+def test_an_older_notebook_put_back_is_a_change_too(book):
+    path = book / "notebooks/six-examples.py"
+    edit(path, "## Take-aways", "## Take-aways again")
+    os.utime(path, (0, 0))
+    assert planned(book) == {"six-examples", "results", "site"}
+
+
+def test_a_notebook_with_several_runs_brings_the_summary_along(book):
+    edit(book / "notebooks/soft-label-gap.py", "## Take-aways", "## Take-aways again")
+    gaps = {run for run in RUNS if run.startswith("gap-")}
+    assert planned(book) == {*gaps, "soft-label-gap-summary", "results", "site"}
+
+
+def test_a_changed_parameter_runs_its_run(book):
+    edit(book / "notebooks/runs.yaml", "bert-base-uncased, seeds: [0, 1]", "bert-base-uncased, seeds: [1]")
+    assert planned(book) == {"gap-chaosnli-s-bert-base-uncased", "soft-label-gap-summary", "results", "site"}
+
+
+@pytest.mark.parametrize("path", ["calib/scores.py", "calib/data/registry.toml", "requirements.lock"])
+def test_a_changed_package_pin_or_lock_runs_everything(book, path):
+    with (book / path).open("a", encoding="utf-8") as file:
+        file.write("\n# changed\n")
+    assert planned(book) == EVERYTHING
+
+
+@pytest.mark.parametrize("path", ["book/glossary.md", "book/references.bib", "book/_static/book.css", "_config.yml"])
+def test_changed_prose_builds_the_site_alone(book, path):
+    with (book / path).open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert planned(book) == {"site"}
+
+
+def test_missing_data_bring_the_published_runs_and_say_so(book, tmp_path):
+    (tmp_path / "empty").mkdir()
+    expected = {run for run in RUNS if "data" in RUNS[run]}
+    assert planned(book, CALIB_DATA=str(tmp_path / "empty")) == {*expected, "results", "site"}
+
+
+def test_strict_refuses_to_build_without_data(book, tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(AssertionError, match="STRICT is set and data are missing for: sst2-isolated-fit"):
+        planned(book, CALIB_DATA=str(tmp_path / "empty"), STRICT="1")
+
+
+def test_a_data_file_that_changed_is_not_taken_for_the_registered_one(book, tmp_path):
+    source = Path(os.environ.get("CALIB_DATA", ROOT / "data")).resolve()
+    other = tmp_path / "other"
+    shutil.copytree(source, other, ignore=shutil.ignore_patterns("*.zip"))
+    path = other / "sst2/distilbert-sst2-validation-logits.csv"
+    path.chmod(0o644)
+    edit(path, "4.7004594802856445", "4.7")
+    runs = planned(book, CALIB_DATA=str(other))
+    assert {"sst2-isolated-fit", "binning-sensitivity"} <= runs and "six-examples" not in runs

@@ -1,0 +1,69 @@
+"""The built book has every number that is promised, and the published record is that of the same code."""
+
+import pytest
+
+from calib import results
+from calib.data.loaders import SUBSETS
+from conftest import ROOT
+
+SCORES = "confidence nll brier ece10 at90 wrong90".split()
+GAP = """n_val n n_missing accuracy T_hard T_oracle ece_uncal ece_hard ece_oracle brier_uncal brier_hard brier_oracle gap
+iso_brier_hard iso_brier_oracle iso_gap""".split()
+MODELS = {
+    "chaosnli-s": {"bert-base-uncased": [0, 1], "roberta-base": [0, 1, 2]},
+    "chaosnli-m": {"roberta-base": [0, 1, 2]},
+}
+
+
+def promised():
+    names = {
+        "six-examples": "temperature temperature_grid nll_t1 nll_fitted ece4_t1 ece4_fitted accuracy".split(),
+        "what-temperature-does": "temperature accuracy mean_confidence_t1 mean_confidence_fitted".split(),
+        "sst2-isolated-fit": ["temperature"],
+        "binning-sensitivity": [],
+        "gap/cifar10h/resnet110/0/paper": GAP,
+    }
+    for pool in ("exploration", "calibration", "audit"):
+        names["sst2-isolated-fit"] += [
+            f"{pool}_correct",
+            *(f"{pool}_{s}_{T}" for s in SCORES for T in ("t1", "fitted")),
+        ]
+    for bins in (5, 10, 15, 20):
+        names["binning-sensitivity"] += [
+            f"ece_{bins}",
+            f"ece_{bins}_low",
+            f"ece_{bins}_high",
+            f"nonempty_{bins}",
+            f"rightmost_{bins}",
+        ]
+    for dataset in SUBSETS:
+        for model, seeds in MODELS[dataset].items():
+            for seed in seeds:
+                names |= {f"gap/{dataset}/{model}/{seed}/{protocol}": GAP for protocol in ("paper", "clean")}
+    return names
+
+
+@pytest.mark.parametrize("path", ["_build/results.json", "book/published/results.json"])
+@pytest.mark.parametrize("run", promised())
+@pytest.mark.site
+def test_every_promised_number_is_there(path, run):
+    found = results.load(ROOT / path)
+    assert set(promised()[run]) <= set(found[run])
+
+
+def test_there_are_17_gap_runs():
+    assert sum(run.startswith("gap/") for run in promised()) == 17
+
+
+@pytest.mark.site
+def test_the_numbers_of_the_lesson_in_the_book_are_those_in_print():
+    lesson = results.load(ROOT / "_build/results.json")["six-examples"]
+    shown = [f"{lesson['temperature_grid']:.5f}", f"{lesson['nll_t1']:.5f}", f"{lesson['nll_fitted']:.5f}"]
+    assert shown == ["1.22975", "0.82278", "0.81243"]
+    assert [f"{lesson['ece4_t1']:.3f}", f"{lesson['ece4_fitted']:.3f}"] == ["0.129", "0.380"]
+
+
+@pytest.mark.site
+def test_the_listing_of_the_lesson_prints_what_the_source_prints():
+    page = (ROOT / "_build/html/notebooks/six-examples.html").read_text(encoding="utf-8")
+    assert "T=1.22975\nNLL: 0.82278 -&gt; 0.81243\nECE: 0.129 -&gt; 0.380\n" in page
