@@ -26,8 +26,7 @@ class AffineScaling:
     Notes
     -----
     With equal diagonal weights 1/T and no bias this is temperature scaling. Any other solution can change
-    the predicted class. Separable data have no finite solution; the search then stops at its step limit and
-    `fit` raises.
+    the predicted class. Separable data have no finite solution: then `fit` raises.
 
     Examples
     --------
@@ -45,35 +44,47 @@ class AffineScaling:
         """Fit on hard labels (n,) or distributions (n, K); returns self."""
         from scipy.optimize import minimize
 
-        logits = as_logits(logits)
+        logits = self._finite(logits)
         n, n_classes = logits.shape
         targets = as_targets(targets, n, n_classes)
-        if not np.isfinite(logits).all():
-            raise ValueError("logits: expected finite values, got -inf; an affine map cannot mask a class")
         if self.kind == "platt" and n_classes != 2:
             raise ValueError(f"logits: expected two columns for Platt scaling, got {n_classes}")
         dense = np.eye(n_classes)[targets] if targets.ndim == 1 else targets
+        spread = float(logits.std()) or 1.0  # the search works on logits of unit spread
+        scaled = logits / spread
 
         def objective(parameters):
             weights, bias = self._unpack(parameters, n_classes)
-            log_probabilities = log_softmax(logits @ weights + bias)
+            log_probabilities = log_softmax(scaled @ weights + bias)
             residual = (np.exp(log_probabilities) - dense) / n
-            gradient = self._gradient(logits.T @ residual, residual.sum(axis=0))
+            gradient = self._gradient(scaled.T @ residual, residual.sum(axis=0))
             return cross_entropy(log_probabilities, dense).mean(), gradient
 
-        start = self._start(n_classes)
-        options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-14, "gtol": 1e-9}
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-        if not found.success:
-            raise ValueError(f"targets: the fit of {self.kind} scaling did not end ({found.message}); separable data?")
-        self.weights_, self.bias_ = self._unpack(found.x, n_classes)
+        options = {"maxiter": 5000, "maxfun": 10000, "ftol": 1e-15, "gtol": 1e-9}
+        found = minimize(objective, self._start(n_classes), jac=True, method="L-BFGS-B", options=options)
+        if found.fun < 1e-6:
+            raise ValueError(f"targets: expected data with a finite fit, got separable ones (NLL {found.fun:.1e})")
+        if np.abs(found.jac).max() > 1e-5:
+            raise ValueError(f"targets: the fit of {self.kind} scaling did not end ({found.message})")
+        weights, self.bias_ = self._unpack(found.x, n_classes)
+        self.weights_ = weights / spread
         return self
 
     def predict_proba(self, logits):
         """Softmax of the mapped logits, float64 (n, K)."""
         if not hasattr(self, "weights_"):
             raise ValueError("AffineScaling: expected a fitted object; call fit(logits, targets) first")
-        return softmax(as_logits(logits) @ self.weights_ + self.bias_)
+        logits = self._finite(logits)
+        if logits.shape[1] != len(self.bias_):
+            raise ValueError(f"logits: expected {len(self.bias_)} columns, as in fit, got {logits.shape[1]}")
+        return softmax(logits @ self.weights_ + self.bias_)
+
+    @staticmethod
+    def _finite(logits):
+        logits = as_logits(logits).astype(np.float64, copy=False)
+        if not np.isfinite(logits).all():
+            raise ValueError("logits: expected finite values, got -inf; an affine map cannot mask a class")
+        return logits
 
     def _start(self, n_classes):
         """Parameters of the identity map."""

@@ -18,7 +18,10 @@ def _first(rows):
 
 def as_floats(name, value, ndim):
     """Return `value` as a floating array of `ndim` axes with at least one row; its precision is kept."""
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # rows of different lengths
+        raise ValueError(f"{name}: expected an array of numbers, got rows that do not fit together") from error
     if array.ndim != ndim:
         axes = "(n, K)" if ndim == 2 else "(n,)"
         raise ValueError(f"{name}: expected shape {axes}, got {_describe(value)}")
@@ -98,7 +101,8 @@ def as_targets(targets, n, n_classes, name="targets"):
 
 def as_temperature(temperature, name="temperature"):
     """Check a temperature: one finite positive number."""
-    if np.ndim(temperature) != 0 or not 0 < temperature < np.inf:
+    number = isinstance(temperature, (int, float, np.integer, np.floating)) and not isinstance(temperature, bool)
+    if not number or not 0 < temperature < np.inf:
         raise ValueError(f"{name}: expected one finite number above 0, got {temperature!r}")
     return float(temperature)
 

@@ -76,7 +76,10 @@ class Predictions:
         return self.votes / self.votes.sum(axis=1, keepdims=True)
 
     def select(self, rows):
-        """Return the examples at `rows` (indices, a slice or a boolean mask), in that order."""
+        """Return the examples at `rows` (indices, a slice or a boolean mask), in that order; at least one."""
+        rows = np.arange(len(self))[rows]
+        if rows.ndim != 1 or len(rows) == 0:
+            raise ValueError(f"rows: expected at least one example, got an array of shape {rows.shape}")
         return replace(
             self,
             ids=self.ids[rows],
@@ -91,13 +94,16 @@ class Predictions:
         With a `key`, the examples are first put in the order of the SHA-256 of ``"<key>:<id>"``: a split
         that anyone can repeat from the ids alone, whatever the order of the file.
         """
-        if sum(sizes) != len(self):
-            raise ValueError(f"sizes: expected numbers that add up to {len(self)}, got {sizes}")
+        if sum(sizes) != len(self) or min(sizes, default=0) < 1:
+            raise ValueError(f"sizes: expected numbers above 0 that add up to {len(self)}, got {sizes}")
         order = np.arange(len(self)) if key is None else hash_order(self.ids, key)
         return tuple(self.select(rows) for rows in np.split(order, np.cumsum(sizes)[:-1]))
 
     def without(self, ids):
-        """Return the examples whose id is not among `ids`."""
+        """Return the examples whose id is not among `ids`, which are of the same type."""
+        ids = np.asarray(list(ids), dtype=None if len(ids) else self.ids.dtype)
+        if (ids.dtype.kind == "U") != (self.ids.dtype.kind == "U"):
+            raise ValueError(f"ids: expected ids of type {self.ids.dtype}, got type {ids.dtype}")
         return self.select(~np.isin(self.ids, ids))
 
 
@@ -107,7 +113,7 @@ def hash_order(ids, key):
     Examples
     --------
     >>> hash_order([0, 1, 2, 3], "calib-sst2-v1").tolist()
-    [3, 0, 2, 1]
+    [2, 1, 0, 3]
     """
     digests = [hashlib.sha256(f"{key}:{name}".encode()).hexdigest() for name in np.asarray(ids).tolist()]
     return np.array(sorted(range(len(digests)), key=digests.__getitem__), dtype=np.int64)

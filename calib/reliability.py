@@ -65,15 +65,19 @@ def _edges(confidence, bins):
         n_bins = as_count(bins, "bins")
         return (np.arange(n_bins + 1) / n_bins).astype(confidence.dtype)
     edges = as_floats("bins", bins, 1)
-    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or not (np.diff(edges) > 0).all():
+    widths = np.diff(edges)
+    ascending = len(edges) > 1 and (widths[:-1] > 0).all() and widths[-1] >= 0  # [1, 1] may close the edges
+    if not ascending or edges[0] != 0 or edges[-1] != 1:
         raise ValueError(f"bins: expected ascending edges from 0 to 1, got {edges}")
     return edges.astype(confidence.dtype)
 
 
 def _equal_mass_edges(confidence, n_bins):
     ordered = np.sort(confidence)
+    values = np.unique(ordered)
     starts = ordered[np.arange(1, n_bins) * len(ordered) // n_bins]
-    inner = np.unique(starts[starts > ordered[0]])
+    starts[starts == values[0]] = values[min(1, len(values) - 1)]  # a cut among the smallest ties moves behind them
+    inner = np.unique(starts[starts > values[0]])
     return np.concatenate([[0], inner, [1]]).astype(confidence.dtype)
 
 
@@ -188,7 +192,7 @@ def ece(confidence, correct, bins):
 
     Examples
     --------
-    >>> ece([0.9, 0.8], [True, True], bins=10)
+    >>> round(ece([0.9, 0.8], [True, True], bins=10), 12)
     0.15
     """
     return reliability_table(confidence, correct, bins).ece

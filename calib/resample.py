@@ -42,6 +42,9 @@ def bootstrap_mean(values, indices):
     """
     values = np.asarray(values)
     columns = as_floats("values", values if values.ndim == 2 else values[:, None], 2).astype(np.float64, copy=False)
+    if not np.isfinite(columns).all():
+        row = int((~np.isfinite(columns)).any(axis=1).argmax())
+        raise ValueError(f"values: expected finite numbers, got {columns[row]} in row {row}")
     indices = _check_indices(indices, len(columns))
     means = _weighted_sums(columns, indices) / indices.shape[1]
     return means if values.ndim == 2 else means[:, 0]
@@ -72,6 +75,8 @@ def bootstrap_ece(confidence, correct, bins, indices):
     confidence = as_confidence(confidence)
     difference = as_correct(correct, len(confidence)) - confidence.astype(np.float64)
     indices = _check_indices(indices, len(confidence))
+    if not hasattr(bins, "__len__") or len(bins) == 0:
+        raise ValueError(f"bins: expected a sequence of declarations of bins, such as [15], got {bins!r}")
     columns = []
     for declared in bins:
         edges = _edges(confidence, declared)
@@ -100,7 +105,8 @@ def interval(replicates, level=0.95):
     """
     if not 0 < level < 1:
         raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
-    return tuple(np.quantile(replicates, [(1 - level) / 2, (1 + level) / 2], axis=0))
+    outside = (100 - 100 * level) / 2
+    return tuple(np.percentile(replicates, [outside, 100 - outside], axis=0))
 
 
 def _check_indices(indices, n):

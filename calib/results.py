@@ -7,6 +7,8 @@ kept; `collect` reads the numbers back from there.
 import ast
 import json
 import math
+import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -63,8 +65,9 @@ def collect(notebook):
                 continue
             value = ast.literal_eval(output["data"][GLUE])
             run, name = key.rsplit("/", 1)
-            if results.setdefault(run, {}).setdefault(name, value) != value:
-                raise ValueError(f"{key}: recorded twice, as {results[run][name]!r} and as {value!r}")
+            first = results.setdefault(run, {}).setdefault(name, value)
+            if repr(first) != repr(value):
+                raise ValueError(f"{key}: recorded twice, as {first!r} and as {value!r}")
     return results
 
 
@@ -76,6 +79,7 @@ def load(path):
 
 def save(results, path):
     """Write results with sorted keys, whole or not at all."""
+    path = Path(path)
     text = json.dumps(results, indent=1, sort_keys=True, allow_nan=False) + "\n"
     scratch = path.with_name(path.name + ".part")
     scratch.write_text(text, encoding="utf-8")
@@ -93,11 +97,10 @@ def _plain(key, value):
 
 
 def _show(values):
-    from IPython import get_ipython
+    if "IPython" not in sys.modules or sys.modules["IPython"].get_ipython() is None:
+        return
     from IPython.display import display
 
-    if get_ipython() is None:
-        return
     for key, value in values.items():
         metadata = {"scrapbook": {"name": key, "mime_prefix": "application/papermill.record/"}}
         display({GLUE: repr(value)}, metadata=metadata, raw=True)

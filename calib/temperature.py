@@ -155,7 +155,7 @@ class _Problem:
     @classmethod
     def check(cls, logits, targets, bounds):
         logits = as_logits(logits)
-        if len(bounds) != 2 or not 0 < bounds[0] < bounds[1] < np.inf:
+        if np.shape(bounds) != (2,) or not 0 < bounds[0] < bounds[1] < np.inf:
             raise ValueError(f"bounds: expected two temperatures, 0 < low < high, got {bounds}")
         return cls(logits, as_targets(targets, *logits.shape), bounds)
 
@@ -181,17 +181,19 @@ class _Problem:
         slope = 2 * np.einsum("kn,kn,kn->n", residual, p, spread)
         return float(np.einsum("kn,kn->n", residual, residual).mean()), float(slope.mean())
 
-    def fit(self, beta, trace):
-        """The result of a search whose last step was at `beta`, at a bound of T if it ended there."""
+    def fit(self, beta, trace, value=None):
+        """The result of a search that ended at `beta`, by default its last step; at a bound of T if it lies there."""
         at_bound = {1 / self.bounds[0]: "lower", 1 / self.bounds[1]: "upper"}.get(beta)
         temperature = {"lower": self.bounds[0], "upper": self.bounds[1]}.get(at_bound, 1 / beta)
         rows = np.array([(1 / b, value, slope) for b, value, slope in trace])
-        return TemperatureFit(float(temperature), float(rows[-1, 1]), at_bound, True, len(rows), rows)
+        value = rows[-1, 1] if value is None else value
+        return TemperatureFit(float(temperature), float(value), at_bound, True, len(rows), rows)
 
     def unidentified(self, objective):
-        """The result where every temperature gives the same predictions."""
+        """The result where every temperature gives the same predictions: 1, or the bound that is nearest to it."""
+        temperature = min(max(1.0, self.bounds[0]), self.bounds[1])
         value = self.nll(1.0)[0] if objective == "nll" else self.brier(1.0)[0]
-        return TemperatureFit(1.0, value, None, False, 0, np.empty((0, 3)))
+        return TemperatureFit(float(temperature), value, None, False, 0, np.empty((0, 3)))
 
 
 def _newton(problem):
@@ -234,8 +236,8 @@ def _global_search(problem, step=0.1):
     betas = np.unique(np.concatenate([[low], inner[1:-1], [high]]))
     trace = [(beta, *problem.brier(beta)) for beta in betas]
     slopes = np.array([slope for _, _, slope in trace])
-    valleys = np.flatnonzero((slopes[:-1] < 0) & (slopes[1:] > 0))
+    valleys = np.flatnonzero((slopes[:-1] < 0) & (slopes[1:] >= 0))
     bottoms = [brentq(lambda beta: problem.brier(beta)[1], betas[i], betas[i + 1], xtol=1e-300) for i in valleys]
-    candidates = [(beta, *problem.brier(beta)) for beta in (low, high, *bottoms)]
+    candidates = [trace[0], trace[-1], *((beta, *problem.brier(beta)) for beta in bottoms)]
     best = min(candidates, key=lambda candidate: candidate[1])
-    return problem.fit(best[0], [*trace, *candidates, best])
+    return problem.fit(best[0], [*trace, *candidates[2:]], best[1])

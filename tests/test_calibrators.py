@@ -165,3 +165,19 @@ def test_platt_is_logistic_regression_on_the_difference_of_the_logits(simulate):
 def test_affine_maps_refuse_what_they_cannot_do(kind, logits, message):
     with pytest.raises(ValueError, match=message):
         AffineScaling(kind).fit(logits, [0, 1])
+
+
+@pytest.mark.parametrize("kind", ["platt", "vector", "matrix"])
+@pytest.mark.parametrize("scale", [0.1, 1, 100])
+def test_separable_data_have_no_affine_fit(kind, scale):
+    with pytest.raises(ValueError, match="separable"):
+        AffineScaling(kind).fit(scale * np.array([[0, 2.0], [0, -2.0], [0, 1]]), [1, 0, 1])
+
+
+@pytest.mark.parametrize("scale", [0.1, 1, 10, 100])
+def test_an_affine_fit_does_not_depend_on_the_scale_of_the_logits(scale):
+    rng = np.random.default_rng(4)
+    logits = rng.normal(size=(300, 3))
+    labels = (2 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    probabilities = [AffineScaling("matrix").fit(c * logits, labels).predict_proba(c * logits) for c in (1, scale)]
+    np.testing.assert_allclose(*probabilities, atol=1e-4)

@@ -114,9 +114,9 @@ def test_bad_fields_are_refused_by_name_and_row(field, value, message):
         Predictions(**{**good, field: value})
 
 
-@pytest.mark.parametrize("sizes", [(), (2,), (2, 3), (4, 3)])
+@pytest.mark.parametrize("sizes", [(), (2,), (2, 3), (4, 3), (0, 6), (7, -1)])
 def test_split_sizes_must_add_up(sizes):
-    with pytest.raises(ValueError, match=r"^sizes: expected numbers that add up to 6, got \("):
+    with pytest.raises(ValueError, match=r"^sizes: expected numbers above 0 that add up to 6, got \("):
         make().split(*sizes)
 
 
@@ -145,3 +145,18 @@ def test_import_is_quick_and_pulls_in_nothing_heavy():
         assert loaded == []
         seconds.append(float(elapsed))
     assert statistics.median(seconds) <= 0.5
+
+
+def test_ids_to_leave_out_may_be_any_collection_of_their_type():
+    predictions = Predictions(ids=["a", "b", "c"], logits=np.zeros((3, 2)))
+    for ids in ({"a"}, ["a"], ("a",), np.array(["a"])):
+        assert predictions.without(ids).ids.tolist() == ["b", "c"]
+    assert len(predictions.without([])) == 3
+    with pytest.raises(ValueError, match="^ids: expected ids of type"):
+        predictions.without([1])
+
+
+@pytest.mark.parametrize("rows", [[], [False] * 3, 0])
+def test_a_selection_holds_at_least_one_example(rows):
+    with pytest.raises(ValueError, match="^rows: expected at least one example"):
+        Predictions(ids=[1, 2, 3], logits=np.zeros((3, 2))).select(rows)

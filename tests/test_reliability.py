@@ -234,3 +234,14 @@ def test_bad_arguments_are_refused_by_name_and_row(function, confidence, correct
 def test_equal_mass_refuses_what_is_no_count(n_bins):
     with pytest.raises(ValueError, match=r"^n_bins: expected a whole number of at least 1, got "):
         EqualMass(n_bins)
+
+
+def test_a_cut_among_the_smallest_ties_moves_behind_them():
+    assert bin_edges([0.5, 0.5, 0.5, 0.9], EqualMass(2)).tolist() == [0, 0.9, 1]
+    assert bin_edges([0.5] * 4, EqualMass(3)).tolist() == [0, 1]
+
+
+def test_edges_that_equal_mass_bins_gave_can_be_declared_again():
+    confidence, correct = [0.5, 1.0, 1.0], [1, 1, 0]
+    edges = bin_edges(confidence, EqualMass(2))
+    assert ece(confidence, correct, edges) == ece(confidence, correct, EqualMass(2)) == pytest.approx(0.5)

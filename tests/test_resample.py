@@ -129,3 +129,15 @@ def test_two_thousand_replicates_at_four_bin_counts_are_quick():
         bootstrap_ece(confidence, confidence > 0.5, [5, 10, 15, 20], indices)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) <= 0.5
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+def test_a_value_that_is_not_finite_is_named_and_spoils_no_replicate(value):
+    with pytest.raises(ValueError, match="^values: expected finite numbers, got .* in row 1"):
+        bootstrap_mean([1.0, value], np.array([[0, 0], [0, 1]]))
+
+
+@pytest.mark.parametrize("bins", [15, []])
+def test_bins_of_a_bootstrap_are_a_sequence(bins):
+    with pytest.raises(ValueError, match="^bins: expected a sequence"):
+        bootstrap_ece([0.9, 0.8], [1, 1], bins, np.array([[0, 1]]))

@@ -123,3 +123,18 @@ def test_formulas_are_typeset_without_a_network(browser, address):
     page.goto(address + "soft-label-gap.html", wait_until="load")
     page.wait_for_selector("mjx-container", timeout=10000)
     page.close()
+
+
+@pytest.mark.parametrize("url", ["", "https://example.org/book"])
+def test_what_needs_the_repository_is_shown_only_where_its_address_is_set(url):
+    from types import SimpleNamespace
+
+    from calib_book import show_repository
+
+    config = SimpleNamespace(html_theme_options={"repository_url": url})
+    show_repository(None, config)
+    assert (
+        config.html_theme_options["use_repository_button"]
+        is config.html_theme_options["use_issues_button"]
+        is bool(url)
+    )

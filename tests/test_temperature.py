@@ -67,10 +67,18 @@ def test_log_probabilities_are_logits_and_probabilities_are_not_guessed():
     assert fit_temperature(probabilities, [0, 0, 0, 1]).temperature == pytest.approx(0.874, abs=5e-4)
 
 
-@pytest.mark.parametrize("bounds, temperature, value", [(BOUNDS, 13.70, 0.37310), ((0.01, 5), 0.721, 0.37333)])
-def test_brier_finds_the_global_one_of_two_minima_within_the_bounds(bounds, temperature, value):
-    logits = [[1, 0]] * 5 + [[20, 0]] * 10
-    targets = [1] + [0] * 4 + [1] * 2 + [0] * 8
+@pytest.mark.parametrize(
+    "n_narrow, bounds, temperature, value",
+    [
+        (5, BOUNDS, 13.70, 0.37310),
+        (5, (0.01, 5), 0.721, 0.37333),
+        (6, BOUNDS, 0.621, 0.35417),
+        (6, (5, 100), 13.436, 0.37877),
+    ],
+)
+def test_brier_finds_the_global_one_of_two_minima_within_the_bounds(n_narrow, bounds, temperature, value):
+    logits = [[1, 0]] * n_narrow + [[20, 0]] * 10
+    targets = [1] + [0] * (n_narrow - 1) + [1] * 2 + [0] * 8
     found = fit_temperature(logits, targets, "brier", bounds)
     assert found.temperature == pytest.approx(temperature, rel=1e-3)
     assert found.objective == pytest.approx(value, abs=5e-6)
@@ -229,7 +237,7 @@ def test_labels_of_any_integer_type_mean_the_same(dtype, simulate):
 @EVERY_FIT
 @pytest.mark.parametrize("mask", [-np.inf, -1e9])
 def test_a_masked_class_changes_nothing(fit, mask, simulate):
-    logits, labels = simulate(300, 3, temperature=2)
+    logits, labels = simulate(300, 3, temperature=15)  # hardly informative: a mask must not tip it to the bound
     masked = np.insert(logits, 1, mask, axis=1)
     classes = np.array([0, 2, 3])
     temperature = fit(logits, labels).temperature
@@ -291,3 +299,22 @@ def test_a_fit_of_ten_thousand_rows_is_quick(simulate):
         fit_temperature(logits, labels)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) <= 0.05
+
+
+@pytest.mark.parametrize("bounds", [(0.5, 2), (0.25, 4), (0.05, 20), (1e-6, 1e6)])
+def test_a_brier_minimum_on_a_point_of_the_grid_is_found(bounds):
+    logits = np.random.default_rng(0).normal(size=(50, 3))
+    assert fit_temperature(logits, softmax(logits), "brier", bounds).temperature == pytest.approx(1, abs=1e-6)
+    exact = fit_temperature([[np.log(3), 0]], [[0.75, 0.25]], "brier", bounds)
+    assert exact.temperature == pytest.approx(1, abs=1e-6) and exact.at_bound is None
+
+
+@pytest.mark.parametrize(("bounds", "temperature"), [((2, 5), 2), ((0.1, 0.5), 0.5), ((0.5, 2), 1)])
+def test_an_unidentified_temperature_stays_within_the_bounds(bounds, temperature):
+    assert fit_temperature(np.ones((4, 3)), [0, 1, 2, 0], bounds=bounds).temperature == temperature
+
+
+@pytest.mark.parametrize("bounds", [1.0, None, (1,), (1, 2, 3), (2, 1), (0, 1)])
+def test_bad_bounds_are_refused(bounds):
+    with pytest.raises(ValueError, match="^bounds: expected two temperatures"):
+        fit_temperature(np.eye(3), [0, 1, 1], bounds=bounds)

@@ -1,4 +1,7 @@
-"""What the book needs beyond Jupyter Book: a table of the data registry, and a figure shown again on another page."""
+"""What the book needs beyond Jupyter Book.
+
+A table of the data registry, a figure shown again on another page, and buttons that wait for the repository's address.
+"""
 
 from base64 import b64decode
 from pathlib import Path
@@ -62,7 +65,14 @@ def find_figure(path, name):
     raise ValueError(f"{path}: expected a figure named {name}, found none")
 
 
+def show_repository(app, config):
+    """Show the buttons that lead to the repository where its address is set, and only there."""
+    known = bool(config.html_theme_options.get("repository_url"))
+    config.html_theme_options |= {"use_repository_button": known, "use_issues_button": known}
+
+
 def setup(app):
+    app.connect("config-inited", show_repository)
     app.add_directive("data-table", DataTable)
     app.add_directive("notebook-figure", NotebookFigure)
     return {"parallel_read_safe": True}
