@@ -24,5 +24,3 @@ __all__ = [
     "softmax",
     "top_label",
 ]
-
-__version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""The command line: ``calib data``, ``calib fit``, ``calib run``, ``calib sst2``."""
+"""The command line; ``calib --help`` lists its commands."""
 
 import csv
 import sys
@@ -61,21 +61,22 @@ def fit(
     try:
         with path.open(encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
-            columns = [name for name in reader.fieldnames or [] if name.startswith("logit_")]
-            if "label" not in (reader.fieldnames or []) or not columns:
-                raise ValueError(f"{path}: expected columns label, logit_0, logit_1, ..., found {reader.fieldnames}")
+            found = reader.fieldnames or []
+            columns = [f"logit_{k}" for k in range(sum(name.startswith("logit_") for name in found))]
+            if not {"label", "logit_0", "logit_1", *columns} <= set(found):
+                raise ValueError(f"{path}: expected columns label, logit_0, logit_1, ... without gaps, found {found}")
             rows = list(reader)
         logits = np.array([[float(row[name]) for name in columns] for row in rows])
         labels = np.array([int(row["label"]) for row in rows])
-        found = fit_temperature(logits, labels, objective=objective)
+        fitted = fit_temperature(logits, labels, objective=objective)
     except (OSError, ValueError, TypeError) as error:
         _fail(error)
-    note = "" if found.at_bound is None else f" (at the {found.at_bound} bound)"
-    note += "" if found.identified else " (not identified: every temperature gives the same predictions)"
+    note = "" if fitted.at_bound is None else f" (at the {fitted.at_bound} bound)"
+    note += "" if fitted.identified else " (not identified: every temperature gives the same predictions)"
     typer.echo(f"n = {len(labels)}, classes = {len(columns)}, accuracy = {accuracy(logits, labels):.4f}")
-    typer.echo(f"temperature = {found.temperature:.6g}{note}")
+    typer.echo(f"temperature = {fitted.temperature:.6g}{note}")
     typer.echo(f"{'':8}{'NLL':>10}{'Brier':>10}{f'ECE, {bins} bins':>16}")
-    for name, temperature in (("T = 1", 1.0), ("fitted", found.temperature)):
+    for name, temperature in (("T = 1", 1.0), ("fitted", fitted.temperature)):
         p = softmax(logits, temperature)
         scores = nll(logits, labels, temperature), brier(p, labels), ece(*top_label(p, labels), bins)
         typer.echo("{:8}{:10.5f}{:10.5f}{:16.5f}".format(name, *scores))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calib.checks import as_logits, as_targets
+from calib.checks import as_logits, as_targets, one_hot
 from calib.probabilities import log_softmax, softmax
 from calib.scores import cross_entropy
 
@@ -49,7 +49,7 @@ class AffineScaling:
         targets = as_targets(targets, n, n_classes)
         if self.kind == "platt" and n_classes != 2:
             raise ValueError(f"logits: expected two columns for Platt scaling, got {n_classes}")
-        dense = np.eye(n_classes)[targets] if targets.ndim == 1 else targets
+        dense = one_hot(targets, n_classes)
         spread = float(logits.std()) or 1.0  # the search works on logits of unit spread
         scaled = logits / spread
 

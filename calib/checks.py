@@ -1,6 +1,6 @@
 """Checks at the boundary: what was expected, what came, and the first row that offends.
 
-Every public function checks its arguments here, once; nothing below the boundary checks again.
+Public functions check their arguments here, at the boundary.
 """
 
 import numpy as np
@@ -97,6 +97,11 @@ def as_targets(targets, n, n_classes, name="targets"):
             f"{name}: expected labels ({n},) or distributions ({n}, {n_classes}), got {_describe(targets)}"
         )
     return as_probabilities(targets, name)
+
+
+def one_hot(targets, n_classes):
+    """Checked targets as distributions (n, K)."""
+    return np.eye(n_classes)[targets] if targets.ndim == 1 else targets
 
 
 def as_temperature(temperature, name="temperature"):

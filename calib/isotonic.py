@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calib.checks import as_logits, as_targets
+from calib.checks import as_targets, one_hot
 from calib.probabilities import softmax
 
 FLOOR = 1e-9
@@ -11,9 +11,9 @@ FLOOR = 1e-9
 class IsotonicCalibration:
     """One monotone map per class on the softmax at T = 1, then renormalised.
 
-    Each map is scikit-learn's `IsotonicRegression` with values in [0, 1], clipped outside the range it was
-    fitted on. Mapped values get a floor of 1e-9 before the rows are divided by their sums, so a class that
-    no label names keeps its column. The maps differ between classes: the predicted class can change.
+    Each map is scikit-learn's `IsotonicRegression`: linear between the scores it was fitted on, with values in [0, 1],
+    clipped outside their range. Mapped values get a floor of 1e-9 before the rows are divided by their sums, so a class
+    that no label names keeps its column. The maps differ between classes: the predicted class can change.
 
     Attributes
     ----------
@@ -30,13 +30,11 @@ class IsotonicCalibration:
         """Fit on hard labels (n,) or distributions (n, K); returns self."""
         from sklearn.isotonic import IsotonicRegression
 
-        logits = as_logits(logits)
-        targets = as_targets(targets, *logits.shape)
-        if targets.ndim == 1:
-            targets = np.eye(logits.shape[1])[targets]
+        scores = softmax(logits)
+        targets = one_hot(as_targets(targets, *scores.shape), scores.shape[1])
         self.maps_ = [
-            IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(scores, target)
-            for scores, target in zip(softmax(logits).T, targets.T)
+            IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(column, target)
+            for column, target in zip(scores.T, targets.T)
         ]
         return self
 

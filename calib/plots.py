@@ -6,10 +6,10 @@ import io
 import numpy as np
 
 COLOURS = {"t1": "#d55e00", "fitted": "#0072b2", "oracle": "#009e73", "neutral": "#666666"}
-"""One colour per meaning, from the colour-blind safe palette of Okabe and Ito (2008)."""
+"""One colour per meaning in reliability diagrams and figures of the gap, from the palette of Okabe and Ito (2008)."""
 
 
-def reliability_diagram(ax, table, colour=COLOURS["fitted"], label=None, counts=True):
+def reliability_diagram(ax, table, colour=COLOURS["fitted"], counts=True):
     """Draw accuracy against mean confidence, bin by bin, with counts and 95% Wilson intervals.
 
     A bar spans each bin's distance between mean confidence and accuracy: below the diagonal the classifier is
@@ -19,7 +19,7 @@ def reliability_diagram(ax, table, colour=COLOURS["fitted"], label=None, counts=
     ----------
     ax : matplotlib.axes.Axes
     table : calib.reliability.ReliabilityTable
-    colour, label : str, optional
+    colour : str, optional
     counts : bool
         Write the count of each bin beside its point.
 
@@ -33,7 +33,7 @@ def reliability_diagram(ax, table, colour=COLOURS["fitted"], label=None, counts=
     ax.plot([0, 1], [0, 1], color=COLOURS["neutral"], linewidth=1, linestyle=(0, (4, 3)), zorder=1)
     ax.vlines(confidence, confidence, accuracy, color=colour, alpha=0.25, linewidth=7, zorder=2)
     marks = {"fmt": "o", "markersize": 5, "elinewidth": 1, "capsize": 2}
-    ax.errorbar(confidence, accuracy, yerr=errors, color=colour, label=label, zorder=3, **marks)
+    ax.errorbar(confidence, accuracy, yerr=errors, color=colour, zorder=3, **marks)
     for x, y, count in zip(confidence, accuracy, table.counts[filled] if counts else []):
         ax.annotate(f"{count:,}", (x, y), xytext=(6, 3), textcoords="offset points", fontsize=9, color=colour)
     ax.set(xlim=(0, 1.04), ylim=(-0.03, 1.04), aspect="equal")
@@ -41,7 +41,7 @@ def reliability_diagram(ax, table, colour=COLOURS["fitted"], label=None, counts=
     return ax
 
 
-def confidence_histogram(ax, table, colour=COLOURS["fitted"], label=None):
+def confidence_histogram(ax, table, colour=COLOURS["fitted"]):
     """Draw the count of each bin of a reliability table, with mean confidence and accuracy as lines.
 
     Parameters and result as in `reliability_diagram`.
@@ -49,7 +49,7 @@ def confidence_histogram(ax, table, colour=COLOURS["fitted"], label=None):
     filled = table.filled
     widths = np.diff(table.edges.astype(float))
     bars = {"align": "edge", "alpha": 0.35, "edgecolor": colour}
-    ax.bar(table.edges[:-1], table.counts, widths, color=colour, label=label, **bars)
+    ax.bar(table.edges[:-1], table.counts, widths, color=colour, **bars)
     text = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "va": "top", "fontsize": 9}
     lines = [(table.confidence, "-", "mean confidence", 0.97), (table.accuracy, ":", "accuracy", 0.87)]
     for values, style, name, height in lines:

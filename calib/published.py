@@ -1,4 +1,4 @@
-"""The published values that this book answers for, as printed in their sources (``published.csv``)."""
+"""What the sources print: values that this book answers for, claims, settings (``published.csv``)."""
 
 import csv
 from decimal import ROUND_HALF_UP, Decimal
@@ -7,9 +7,9 @@ from importlib.resources import files
 KINDS = {
     "exact": "fully determined: must come out to every printed digit",
     "reaggregate": "follows from the paper's per-seed files: must come out to every printed digit",
-    "claim": "a sentence to test against those files",
+    "claim": "a sentence that those files can decide",
     "other split": "another split of the same data: must come out close",
-    "bound": "a bound to stay within",
+    "bound": "how far two computations of the source agree",
     "protocol": "a setting to adopt",
     "context": "a figure for comparison only",
 }

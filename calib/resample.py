@@ -3,7 +3,7 @@
 import numpy as np
 
 from calib.checks import as_confidence, as_correct, as_count, as_floats
-from calib.reliability import _edges, assign_bins
+from calib.reliability import assign_bins, bin_edges
 
 BLOCK = 1 << 22  # numbers held at once
 
@@ -79,7 +79,7 @@ def bootstrap_ece(confidence, correct, bins, indices):
         raise ValueError(f"bins: expected a sequence of declarations of bins, such as [15], got {bins!r}")
     columns = []
     for declared in bins:
-        edges = _edges(confidence, declared)
+        edges = bin_edges(confidence, declared)
         members = assign_bins(confidence, edges)
         used, members = np.unique(members, return_inverse=True)
         spread = np.zeros((len(confidence), len(used)))

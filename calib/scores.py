@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calib.checks import as_floats, as_labels, as_logits, as_probabilities, as_targets
+from calib.checks import as_floats, as_labels, as_probabilities, as_targets, one_hot
 from calib.probabilities import log_softmax
 
 
@@ -26,8 +26,8 @@ def nll(logits, targets, temperature=1.0):
     >>> nll([[-np.inf, 0.0]], [[0.0, 1.0]])
     0.0
     """
-    logits = as_logits(logits)
-    return float(np.mean(cross_entropy(log_softmax(logits, temperature), as_targets(targets, *logits.shape))))
+    log_probabilities = log_softmax(logits, temperature)
+    return float(np.mean(cross_entropy(log_probabilities, as_targets(targets, *log_probabilities.shape))))
 
 
 def cross_entropy(log_probabilities, targets):
@@ -59,9 +59,7 @@ def brier(probabilities, targets):
 
 def squared_distance(probabilities, targets):
     """Squared distance per row, (n,), of checked probabilities to checked targets."""
-    if targets.ndim == 1:
-        targets = np.eye(probabilities.shape[1])[targets]
-    difference = probabilities - targets.astype(np.float64, copy=False)
+    difference = probabilities - one_hot(targets, probabilities.shape[1]).astype(np.float64, copy=False)
     return np.einsum("ij,ij->i", difference, difference)
 
 

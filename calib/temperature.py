@@ -23,8 +23,7 @@ class TemperatureFit:
     at_bound : str or None
         "lower" or "upper" where the optimum lies at or beyond that bound of T.
     identified : bool
-        False where every temperature gives the same predictions; then the temperature is 1.
-    iterations : int
+        False where every temperature gives the same predictions; then the temperature is 1, or the bound nearest to it.
     trace : ndarray (iterations, 3)
         Temperature, objective and derivative of the objective by 1/T, step by step.
     """
@@ -33,8 +32,12 @@ class TemperatureFit:
     objective: float
     at_bound: str | None
     identified: bool
-    iterations: int
     trace: np.ndarray
+
+    @property
+    def iterations(self):
+        """How often the objective was computed."""
+        return len(self.trace)
 
 
 def fit_temperature(logits, targets, objective="nll", bounds=BOUNDS):
@@ -187,13 +190,13 @@ class _Problem:
         temperature = {"lower": self.bounds[0], "upper": self.bounds[1]}.get(at_bound, 1 / beta)
         rows = np.array([(1 / b, value, slope) for b, value, slope in trace])
         value = rows[-1, 1] if value is None else value
-        return TemperatureFit(float(temperature), float(value), at_bound, True, len(rows), rows)
+        return TemperatureFit(float(temperature), float(value), at_bound, True, rows)
 
     def unidentified(self, objective):
         """The result where every temperature gives the same predictions: 1, or the bound that is nearest to it."""
         temperature = min(max(1.0, self.bounds[0]), self.bounds[1])
         value = self.nll(1.0)[0] if objective == "nll" else self.brier(1.0)[0]
-        return TemperatureFit(float(temperature), value, None, False, 0, np.empty((0, 3)))
+        return TemperatureFit(float(temperature), value, None, False, np.empty((0, 3)))
 
 
 def _newton(problem):
@@ -221,7 +224,7 @@ def _newton(problem):
             untried.discard(end)
 
 
-def _global_search(problem, step=0.1):
+def _global_search(problem):
     """Follow the Brier score over all of 1/T, and solve for the bottom of every valley.
 
     The score of a row changes over a factor of e in 1/T at the fastest; steps of a tenth of that see each valley.
@@ -232,7 +235,7 @@ def _global_search(problem, step=0.1):
     low, high = 1 / problem.bounds[1], 1 / problem.bounds[0]
     sizes = -problem.finite[problem.finite < 0]
     start, stop = np.clip([1e-3 / sizes.max(), 40 / sizes.min()], low, high)
-    inner = np.geomspace(start, stop, 2 + int(np.log(stop / start) / step))
+    inner = np.geomspace(start, stop, 2 + int(np.log(stop / start) / 0.1))
     betas = np.unique(np.concatenate([[low], inner[1:-1], [high]]))
     trace = [(beta, *problem.brier(beta)) for beta in betas]
     slopes = np.array([slope for _, _, slope in trace])

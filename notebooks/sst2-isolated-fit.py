@@ -303,8 +303,8 @@ show(
 
 # %% [markdown]
 # {numref}`fig-sst2-reliability` and {numref}`fig-sst2-confidence` show how thin the evidence is outside the last bin. At $T = 1$
-# it holds {glue:text}`sst2-isolated-fit/audit_at90_t1:d` of {glue:text}`sst2-isolated-fit/n_audit:d` sentences, at the fitted temperature
-# {glue:text}`sst2-isolated-fit/audit_at90_fitted:d`. The ECE goes from {glue:text}`sst2-isolated-fit/audit_ece10_t1:.4f` to
+# it holds {glue:text}`sst2-isolated-fit/top_bin_counts_t1:d` of {glue:text}`sst2-isolated-fit/n_audit:d` sentences, at the fitted temperature
+# {glue:text}`sst2-isolated-fit/top_bin_counts_fitted:d`. The ECE goes from {glue:text}`sst2-isolated-fit/audit_ece10_t1:.4f` to
 # {glue:text}`sst2-isolated-fit/audit_ece10_fitted:.4f`. It cannot be expected to reach zero: bins with few sentences show a distance even
 # if every confidence is right. To see how large, keep the confidences, draw each outcome with exactly that probability, and compute the ECE of the drawn outcomes.
 
@@ -430,7 +430,7 @@ def bisect_all(d, positive):
 def measure_all(d, positive, beta):
     p, correct = expit(beta * np.abs(d)), (d > 0) == positive
     sure = p >= threshold
-    bins = assign_bins(p, np.arange(n_bins + 1) / n_bins) + n_bins * np.arange(len(d))[:, None]
+    bins = np.minimum((p * n_bins).astype(int), n_bins - 1) + n_bins * np.arange(len(d))[:, None]
     sums = np.bincount(bins.ravel(), (correct - p).ravel(), minlength=n_bins * len(d)).reshape(len(d), n_bins)
     likelihoods = {"nll": np.logaddexp(0, -beta * np.where(positive, d, -d)).mean(axis=1), "brier": (2 * (correct - p) ** 2).mean(axis=1)}
     binned = {"ece10": np.abs(sums).sum(axis=1) / d.shape[1], "at90": sure.sum(axis=1), "wrong90": (sure & ~correct).sum(axis=1)}
@@ -453,7 +453,8 @@ for pool, members in (("calibration", in_calibration), ("audit", in_audit)):
         spread |= {f"{pool}_{name}_{state}": value for name, value in values.items()}
 
 # %% [markdown]
-# The short functions above are a second computation of everything `calib` computes: differences of logits and the logistic function in place of the softmax. Row 0, the
+# The short functions above are a second computation of this section's measures: differences of logits and the logistic function in place of the softmax, a
+# multiplication in place of a search for the bins. Row 0, the
 # registered split, and the first random split must agree with `calib`.
 
 # %% tags=["hide-input"]

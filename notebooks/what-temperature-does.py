@@ -16,7 +16,7 @@
 # A temperature divides the logits before the softmax. This section shows on small problems what that changes, what it leaves alone, where else the same division occurs, and how temperature scaling compares with its relatives.
 #
 # :::{admonition} Before you start
-# - **You will** fit a temperature and see what it repairs; read its limits; follow it into a detector, a language model, distillation and contrastive learning; and compare it with six related methods on one test set.
+# - **You will** fit a temperature and see what it repairs; read its limits; follow it into a detector, a language model, distillation and contrastive learning; and compare it with related methods on the same test examples.
 # - **You need** softmax, cross-entropy and a little PyTorch.
 # - **Time** about 20 minutes to read, seconds to run.
 # :::
@@ -560,7 +560,7 @@ show(
 #
 # - **Platt scaling** {cite:p}`platt1999`: a slope and an intercept before the sigmoid, for two classes. We apply it to the examples of classes 0 and 1, with the two logits.
 # - **Vector and matrix scaling** {cite:p}`guo2017`: a weight and a bias per class, or a full matrix and a bias. They are affine maps of the logits before the softmax, as in Dirichlet calibration, which applies them to log-probabilities {cite:p}`kull2019`.
-# - **Isotonic regression** {cite:p}`zadrozny2002`: one monotone step function per class, then renormalised.
+# - **Isotonic regression** {cite:p}`zadrozny2002`: one monotone, piecewise linear map per class, then renormalised.
 # - **Label smoothing** {cite:p}`szegedy2016`: a second network, trained with {glue:text}`what-temperature-does/label_smoothing:.1f` of each target spread evenly over the classes. This changes training; temperature scaling changes the output of a trained model.
 
 # %%
@@ -595,7 +595,7 @@ levels = sum(len(np.unique(m.y_thresholds_)) for m in methods["isotonic"].maps_)
 described = {
     "none": ("none (T = 1)", "nothing", 0), "temperature": ("temperature", "common scale of the logits", 1),
     "vector": ("vector", "scale and offset per class", 2 * n_blobs), "matrix": ("matrix", "any affine map of the logits", n_blobs * (n_blobs + 1)),
-    "isotonic": ("isotonic", "a step function per class", f"{levels} levels"), "smoothing": ("label smoothing", "the training", "0, ε by hand"),
+    "isotonic": ("isotonic", "a monotone map per class", f"{levels} levels"), "smoothing": ("label smoothing", "the training", "0, ε by hand"),
     "smoothing_temperature": ("label smoothing, then temperature", "training and scale", 1),
     "two_none": ("*two classes:* none", "nothing", 0), "two_temperature": ("*two classes:* temperature", "slope", 1), "two_platt": ("*two classes:* Platt", "slope and intercept", 2),
 }  # fmt: skip

@@ -72,7 +72,7 @@ def test_numbers_and_figures_come_out_and_nothing_else_does(notebook, tmp_path):
 
 
 def test_it_runs_under_the_c_locale_from_another_folder(notebook, tmp_path):
-    environment = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0"}
+    environment = {**os.environ, "LC_ALL": "C"}
     command = [
         sys.executable,
         "-m",

@@ -82,7 +82,7 @@ def test_the_overconfident_logits_come_out_to_every_printed_digit():
 
 @pytest.mark.data
 def test_the_papers_tables_follow_from_its_files_to_every_printed_digit():
-    names = {"cifar-10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
+    names = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
     models = {
         "resnet18": "ResNet-18",
         "resnet50": "ResNet-50",
@@ -93,7 +93,7 @@ def test_the_papers_tables_follow_from_its_files_to_every_printed_digit():
     }
     seeds = {}
     for row in load_dogah2026():
-        seeds.setdefault(f"{models[row['model']]} {names[row['dataset'].lower()]}", []).append(row)
+        seeds.setdefault(f"{models[row['model']]} {names[row['dataset']]}", []).append(row)
     checked = 0
     for row in (row for row in rows() if row["kind"] == "reaggregate"):
         table, configuration = row["where"].split(" ", 2)[1], row["where"].split(" ", 2)[2]

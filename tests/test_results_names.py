@@ -51,8 +51,18 @@ def test_every_promised_number_is_there(path, run):
     assert set(promised()[run]) <= set(found[run])
 
 
-def test_there_are_17_gap_runs():
-    assert sum(run.startswith("gap/") for run in promised()) == 17
+@pytest.mark.site
+def test_the_build_has_the_17_gap_runs_and_no_other():
+    found = {run for run in results.load(ROOT / "_build/results.json") if run.startswith("gap/")}
+    assert len(found) == 17 and found == {run for run in promised() if run.startswith("gap/")}
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("run", promised())
+def test_the_published_record_is_that_of_the_same_code(run):
+    fresh, record = (results.load(ROOT / path)[run] for path in ("_build/results.json", "book/published/results.json"))
+    for name in promised()[run]:
+        assert fresh[name] == pytest.approx(record[name], rel=1e-5, abs=1e-9), name
 
 
 @pytest.mark.site

@@ -19,16 +19,22 @@ class DataTable(SphinxDirective):
 
     def run(self):
         lines = []
+        shown = {entry.name: entry.content_sha256 or entry.sha256 for entry in REGISTRY.values()}
         for source in dict.fromkeys(entry.source for entry in REGISTRY.values()):
             entries = [entry for entry in REGISTRY.values() if entry.source == source]
             lines += ["", f"**{source.title}.** Licence: {source.licence}. Source: {source.citation}.", ""]
             lines += ["| file | bytes | SHA-256 |", "|:---|---:|:---|"]
-            lines += [f"| {_link(entry)} | {entry.size:,} | `{entry.sha256[:16]}…` |" for entry in entries]
+            lines += [
+                f"| {_link(entry)} | {entry.size:,} | `{shown[entry.name][:16]}…`{' (content)' if entry.content_sha256 else ''} |"
+                for entry in entries
+            ]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
 def _link(entry):
-    return f"[{entry.name}]({entry.urls[0]})" if entry.urls else f"{entry.name} (optional, no single address)"
+    if not entry.urls:
+        return f"{entry.name} (optional, no single address)"
+    return f"[{entry.name}]({entry.urls[0]}){' (rows of)' if entry.content_sha256 else ''}"
 
 
 class NotebookFigure(SphinxDirective):

@@ -17,6 +17,7 @@ NLI_PREDICTION_CLASSES = ("entailment", "contradiction", "neutral")
 SST2_CLASSES = ("negative", "positive")
 SUBSETS = {"chaosnli-s": ("snli", "SNLI"), "chaosnli-m": ("mnli_m", "MNLI")}
 
+DOGAH_DATASETS = {"CIFAR-10H": "cifar10h", "ChaosNLI-S": "chaosnli-s", "ChaosNLI-M": "chaosnli-m"}
 DOGAH_NAMES = {
     "model": "model",
     "dataset": "dataset",
@@ -131,7 +132,8 @@ def load_dogah2026():
         brier_oracle, gap, iso_brier_hard, iso_brier_oracle, iso_gap.
     """
     files = [json.loads(read(name)) for name in REGISTRY if name.startswith("dogah2026/")]
-    return [{ours: file[theirs] for theirs, ours in DOGAH_NAMES.items()} for file in files]
+    rows = [{ours: file[theirs] for theirs, ours in DOGAH_NAMES.items()} for file in files]
+    return [{**row, "dataset": DOGAH_DATASETS[row["dataset"]]} for row in rows]
 
 
 def class_permutation(names, wanted):

@@ -1,1 +1,1 @@
-"""Models: each module runs one, and writes the per-example files that the rest of the project reads."""
+"""Models: each module runs one and writes its per-example file."""
