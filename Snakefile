@@ -64,6 +64,15 @@ if KEPT and os.environ.get("STRICT"):
     sys.exit("error: STRICT is set and data are missing for: " + ", ".join(KEPT))
 
 
+onstart:
+    shell("rm -f _build/logs/*.log")
+
+
+onerror:
+    for path in Path("_build/logs").glob("*.log"):
+        print(path.read_text(encoding="utf-8"))
+
+
 onsuccess:
     if KEPT:
         print("Published runs are shown, since data are missing: " + ", ".join(KEPT))
@@ -95,10 +104,12 @@ rule execute:
         fingerprint=lambda w: PROGRAM + digest(source_of(w.run), *paths_of(w.run)),
     wildcard_constraints:
         run=anything(FRESH),
+    log:
+        "_build/logs/{run}.log",
     message:
         "run   {wildcards.run}"
     shell:
-        "{PYTHON} -m calib run {input.notebook} --output {output.page} --numbers {output.numbers} {params.options}"
+        "{PYTHON} -m calib run {input.notebook} --output {output.page} --numbers {output.numbers} {params.options} 2> {log}"
 
 
 rule published:
@@ -145,7 +156,7 @@ rule site:
         fingerprint=PROGRAM + digest(*PROSE, *CONFIG),
         frame=PROGRAM + digest(*CONFIG, *FRAME) + headings(),
     log:
-        "_build/site.log",
+        "_build/logs/site.log",
     message:
         "build the site"
     shell:
@@ -153,7 +164,7 @@ rule site:
         [ "$(cat _build/site/frame 2> /dev/null)" = {params.frame} ] \
             && [ -z "$(find book/notebooks -name '*.ipynb' -newer _build/site/frame)" ] || rm -rf _build/site
         {BIN}/jupyter-book build book --path-output _build/site --config _config.yml --toc "$PWD/_toc.yml" \
-            -W --keep-going -q > {log} 2>&1 || {{ cat {log}; rm -rf _build/site; exit 1; }}
+            -W --keep-going -q > {log} 2>&1 || {{ rm -rf _build/site; exit 1; }}
         echo {params.frame} > _build/site/frame
         rm -rf _build/html && cp -r _build/site/_build/html _build/html && cp {input.numbers} _build/html/
         """

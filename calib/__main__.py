@@ -17,6 +17,35 @@ def _fail(error):
     raise typer.Exit(1)
 
 
+def _read_csv(path):
+    """Predictions from a CSV with the columns label and logit_0, logit_1, ..., in any order."""
+    from calib import Predictions
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path}: expected a CSV file in UTF-8, found other bytes ({error.reason})") from error
+    reader = csv.DictReader(text.splitlines())
+    found = reader.fieldnames or []
+    columns = [f"logit_{k}" for k in range(sum(name.startswith("logit_") for name in found))]
+    if not {"label", "logit_0", "logit_1", *columns} <= set(found):
+        raise ValueError(f"{path}: expected columns label, logit_0, logit_1, ... without gaps, found {found}")
+    rows = list(reader)
+    logits = [[_number(path, i, row, name, float) for name in columns] for i, row in enumerate(rows, start=2)]
+    labels = [_number(path, i, row, "label", int) for i, row in enumerate(rows, start=2)]
+    if not rows:
+        raise ValueError(f"{path}: expected at least one row, found none")
+    return Predictions(range(len(rows)), logits, labels)
+
+
+def _number(path, line, row, name, kind):
+    try:
+        return kind(row[name])
+    except (TypeError, ValueError):
+        expected = "a whole number" if kind is int else "a number"
+        _fail(f"{path}: expected {expected} in column {name}, found {row[name]!r} in line {line}")
+
+
 @app.command()
 def data():
     """Get every registered data file: check what is there, download what is missing, say what could not be had."""
@@ -39,41 +68,35 @@ def data():
     bar.close()
     there = [name for name, outcome in outcomes.items() if outcome in ("there", "downloaded")]
     size = sum(REGISTRY[name].size for name in there) / 1e6
-    typer.echo(f"data: {len(there)} of {len(REGISTRY)} files in {data_folder()} ({size:.1f} MB), each checked")
     for name, outcome in outcomes.items():
         if name not in there:
-            typer.echo(f"  missing{' (optional)' if REGISTRY[name].optional else ''}: {outcome}")
+            typer.echo(f"missing{' (optional)' if REGISTRY[name].optional else ''}: {outcome}")
+    typer.echo(f"data: {len(there)} of {len(REGISTRY)} files are in {data_folder()} and checked ({size:.1f} MB)")
     if missing:
-        _fail(f"{len(missing)} needed files are missing; run the same command again, it goes on where it stopped")
+        _fail(
+            f"{len(missing)} needed files are missing; run the same command again, it goes on where it stopped, "
+            "or set CALIB_DATA to a folder that has them"
+        )
 
 
 @app.command()
 def fit(
     path: Annotated[Path, typer.Argument(help="CSV with a column label and columns logit_0, logit_1, ...")],
     objective: Annotated[str, typer.Option(help="nll or brier")] = "nll",
-    bins: Annotated[int, typer.Option(help="equal-width bins of the ECE")] = 15,
+    bins: Annotated[int, typer.Option(min=1, help="equal-width bins of the ECE")] = 15,
 ):
     """Fit a temperature to logits and labels in a CSV file, and report scores at T = 1 and fitted."""
-    import numpy as np
-
     from calib import accuracy, brier, ece, fit_temperature, nll, softmax, top_label
 
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file)
-            found = reader.fieldnames or []
-            columns = [f"logit_{k}" for k in range(sum(name.startswith("logit_") for name in found))]
-            if not {"label", "logit_0", "logit_1", *columns} <= set(found):
-                raise ValueError(f"{path}: expected columns label, logit_0, logit_1, ... without gaps, found {found}")
-            rows = list(reader)
-        logits = np.array([[float(row[name]) for name in columns] for row in rows])
-        labels = np.array([int(row["label"]) for row in rows])
+        predictions = _read_csv(path)
+        logits, labels = predictions.logits, predictions.labels
         fitted = fit_temperature(logits, labels, objective=objective)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError) as error:
         _fail(error)
     note = "" if fitted.at_bound is None else f" (at the {fitted.at_bound} bound)"
     note += "" if fitted.identified else " (not identified: every temperature gives the same predictions)"
-    typer.echo(f"n = {len(labels)}, classes = {len(columns)}, accuracy = {accuracy(logits, labels):.4f}")
+    typer.echo(f"n = {len(labels)}, classes = {predictions.n_classes}, accuracy = {accuracy(logits, labels):.4f}")
     typer.echo(f"temperature = {fitted.temperature:.6g}{note}")
     typer.echo(f"{'':8}{'NLL':>10}{'Brier':>10}{f'ECE, {bins} bins':>16}")
     for name, temperature in (("T = 1", 1.0), ("fitted", fitted.temperature)):
@@ -100,7 +123,10 @@ def run(
         name, equals, value = assignment.partition("=")
         if not equals:
             _fail(f"--parameter: expected name=value, got {assignment!r}")
-        parameters[name] = yaml.safe_load(value)
+        try:
+            parameters[name] = yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            _fail(f"--parameter {name}: expected a value such as 0.5 or [1, 2], got {value!r} ({error.problem})")
     try:
         execute(notebook, output, parameters, numbers)
     except (NotebookError, OSError) as error:

@@ -69,6 +69,7 @@ def execute(source, output, parameters=None, numbers=None):
             raise NotebookError(_failure(source, error)) from None
         executed = clean(nbformat.read(partial, as_version=4))
         recorded = results.collect(executed)
+        _resolve_numbers(source, executed)
         nbformat.write(executed, partial)
         if numbers:
             results.save(recorded, Path(numbers))
@@ -119,6 +120,17 @@ def clean(notebook):
                 caption = {"name": figure["name"], "caption": figure["caption"]}
                 cell.metadata["mystnb"] = {"image": {"alt": figure["alt"]}, "figure": caption}
     return notebook
+
+
+def _resolve_numbers(source, notebook):
+    """Put the recorded numbers into the text."""
+    values = results.glued(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            try:
+                cell.source = results.resolve(cell.source, values)
+            except (KeyError, ValueError) as error:
+                raise NotebookError(f"{source}: no number {error} for the text:\n{cell.source}") from error
 
 
 def _merge_streams(outputs):

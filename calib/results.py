@@ -7,6 +7,7 @@ kept; `collect` reads the numbers back from there.
 import ast
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -56,19 +57,47 @@ def collect(notebook):
         If one name was recorded twice with different values.
     """
     results = {}
+    for key, value in glued(notebook).items():
+        if "/" in key:
+            run, name = key.rsplit("/", 1)
+            results.setdefault(run, {})[name] = value
+    return results
+
+
+def glued(notebook):
+    """All values that an executed notebook glued, by key; a key glued twice with different values is an error."""
+    values = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if GLUE not in output.get("data", {}):
                 continue
-            key = output["metadata"]["scrapbook"]["name"]
-            if "/" not in key:
-                continue
-            value = ast.literal_eval(output["data"][GLUE])
-            run, name = key.rsplit("/", 1)
-            first = results.setdefault(run, {}).setdefault(name, value)
-            if repr(first) != repr(value):
-                raise ValueError(f"{key}: recorded twice, as {first!r} and as {value!r}")
-    return results
+            key, value = output["metadata"]["scrapbook"]["name"], ast.literal_eval(output["data"][GLUE])
+            if repr(values.setdefault(key, value)) != repr(value):
+                raise ValueError(f"{key}: recorded twice, as {values[key]!r} and as {value!r}")
+    return values
+
+
+def resolve(text, values):
+    """Put glued values in the place of the roles ``{glue:text}`key:format``` of a Markdown text.
+
+    Then the executed notebook reads as it should outside of the book too. Roles that name another page stay.
+
+    Raises
+    ------
+    KeyError
+        If a key was not glued.
+
+    Examples
+    --------
+    >>> resolve("ECE {glue:text}`run/ece:.1%`", {"run/ece": 0.129})
+    'ECE 12.9%'
+    """
+
+    def value(role):
+        key, _, form = role[1].partition(":")
+        return role[0] if "::" in role[1] else format(values[key], form)
+
+    return re.sub(r"\{glue:text\}`([^`]+)`", value, text)
 
 
 def load(path):

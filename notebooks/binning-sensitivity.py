@@ -59,9 +59,12 @@ plt.style.use("calib.paper")
 # %% tags=["parameters"]
 split_key = "calib-sst2-v1"  # orders the sentences by the SHA-256 of "<key>:<idx>"
 sizes = [256, 256, 360]  # exploration, calibration and audit pool
-bin_counts = [5, 10, 15, 20]  # numbers of equal-width bins on [0, 1]; the text is written for these four
 replicates = 2000  # bootstrap samples, simulated label sets and random splits, each
 seed = 113  # of the bootstrap
+keep = ""  # where to keep drawn rows and replicates, as .npz; nowhere by default
+
+# %% tags=["hide-input"]
+bin_counts = [5, 10, 15, 20]  # numbers of equal-width bins on [0, 1]; the text is written for these four
 
 # %%
 everything = load_sst2()
@@ -184,10 +187,10 @@ Markdown("\n".join(lines))
 indices = bootstrap_indices(n, replicates, seed)
 ece = bootstrap_ece(confidence, correct, bin_counts, indices)  # one column per bin count
 
-folder = Path("../_build/bootstrap")
-folder.mkdir(parents=True, exist_ok=True)
-np.savez_compressed(folder / "part.npz", indices=indices, ece=ece, bin_counts=bin_counts)
-(folder / "part.npz").replace(folder / "binning-sensitivity.npz")  # whole or not at all
+if keep:
+    Path(keep).parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(keep + ".part.npz", indices=indices, ece=ece, bin_counts=bin_counts)
+    Path(keep + ".part.npz").replace(keep)  # whole or not at all
 fingerprint = hashlib.sha256(indices.astype("<i8").tobytes()).hexdigest()
 
 at = {m: column for column, m in enumerate(bin_counts)}
@@ -212,7 +215,7 @@ lines.append(f"| {fine} minus {coarse} | {observed:.6f} | {difference_low:.6f} t
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# A fresh run keeps all drawn rows and all replicates in `_build/bootstrap/binning-sensitivity.npz`: `indices` (replicates by rows), `ece` (replicates by bin
+# A build keeps all drawn rows and all replicates in `_build/bootstrap/binning-sensitivity.npz`: `indices` (replicates by rows), `ece` (replicates by bin
 # counts) and `bin_counts`. Whoever mistrusts the random generator can recompute each value from the file. A second
 # computation on this page, which sums differences row by row, gives the same {glue:text}`binning-sensitivity/n_replicate_values:,d` values to within
 # {glue:text}`binning-sensitivity/recomputed_difference:.0e`. The SHA-256 of the

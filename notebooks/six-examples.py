@@ -70,7 +70,9 @@ logits = [  # one row per example, one column per class
 ]
 labels = [0, 0, 1, 1, 2, 0]  # index of the true class
 edges = [0, 0.25, 0.5, 0.75, 1]  # bins of the ECE, with at least one inner edge
-grid_low, grid_high, grid_size = 0.25, 4.0, 15_001  # temperatures of the dense search
+grid_low = 0.25  # smallest temperature of the dense search
+grid_high = 4.0  # largest
+grid_size = 15_001  # how many
 max_bins = 20  # largest number of equal-width bins to try
 
 # %%

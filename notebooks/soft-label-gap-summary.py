@@ -74,16 +74,16 @@ def mean_std(rows, name):
     return f"{half_up(values.mean(), 3)} ({half_up(values.std(), 3)})"
 
 
-shown = ["accuracy", "T_hard", "T_oracle", "brier_hard", "brier_oracle", "gap", "iso_gap"]
-heads = ["accuracy", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "Brier, hard", "Brier, oracle", "gap", "isotonic gap"]
-lines = ["| data | model | protocol | n | seeds | " + " | ".join(heads) + " |", "|:---|:---|:---|---:|---:|" + "---:|" * len(heads)]
+shown = ["gap", "iso_gap", "T_hard", "T_oracle", "brier_hard", "brier_oracle", "accuracy"]
+heads = ["gap", "isotonic gap", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "Brier, hard", "Brier, oracle", "accuracy"]
+lines = ["| data | model | protocol | n judged | seeds | " + " | ".join(heads) + " |", "|:---|:---|:---|---:|---:|" + "---:|" * len(heads)]
 for (dataset, model, protocol), rows in sorted(runs.items(), key=lambda item: (ORDER.index(item[0][0]), item[0])):
     cells = [mean_std(rows, name) for name in shown]
-    lines.append(f"| {DATASETS[dataset]} | {MODELS[model]} | {protocol} | {rows[0]['n']:,} | {len(rows)} | {' | '.join(cells)} |")
+    lines.append(f"| {DATASETS[dataset]} | {MODELS[model]} | {protocol} | {rows[0]['n'] - rows[0]['n'] // 2:,} | {len(rows)} | {' | '.join(cells)} |")
 Markdown("\n".join(lines))
 
 # %% [markdown]
-# n counts the soft-labelled examples that have a prediction; half of them are judged. One seed has no spread: a standard
+# One seed has no spread: a standard
 # deviation of zero there is no statement about precision.
 #
 # ## The paper's tables, aggregated again
@@ -158,8 +158,8 @@ record(
 
 # %% tags=["hide-input"]
 PAPER, OURS = COLOURS["neutral"], {"paper": "C0", "clean": "C3"}
-rows = [(dataset, MODELS[model], values, PAPER) for (dataset, model), values in gaps.items()]
-rows += [(dataset, f"{MODELS[model]}, {protocol}", values, OURS[protocol]) for (dataset, model, protocol), values in ours.items()]
+rows = [(dataset, f"{MODELS[model]}, Dogah", values, PAPER) for (dataset, model), values in gaps.items()]
+rows += [(dataset, f"{MODELS[model]}, ours, {protocol}", values, OURS[protocol]) for (dataset, model, protocol), values in ours.items()]
 fig, axes = plt.subplots(3, 1, figsize=(7.2, 6), sharex=True, height_ratios=[sum(row[0] == d for row in rows) for d in ORDER])
 for ax, dataset in zip(axes, ORDER):
     chosen = sorted((row for row in rows if row[0] == dataset), key=lambda row: -row[2].mean())
@@ -170,9 +170,9 @@ for ax, dataset in zip(axes, ORDER):
     ax.set_title(DATASETS[dataset], fontsize=10)
     ax.set_ylim(-0.6, len(chosen) - 0.4)
     ax.grid(axis="y", visible=False)
-for name, colour, y in (("the paper's models", PAPER, 0.95), ("ours, protocol paper", OURS["paper"], 0.83), ("ours, protocol clean", OURS["clean"], 0.71)):
+for name, colour, y in (("models of Dogah (2026)", PAPER, 0.95), ("ours, protocol paper", OURS["paper"], 0.83), ("ours, protocol clean", OURS["clean"], 0.71)):
     axes[1].annotate(name, (0.99, y), xycoords="axes fraction", ha="right", va="top", color=colour, weight="bold")
-axes[-1].set_xlabel("soft-label calibration gap (Brier score, 0 to 2); a dot per seed, bar to the mean")
+axes[-1].set_xlabel("soft-label gap in Brier score (0 to 2); dots: seeds, bars: their mean")
 n_judged = {dataset: values[0]["n"] - values[0]["n"] // 2 for (dataset, *_), values in runs.items()}
 ranges = []
 for dataset in ORDER:

@@ -66,7 +66,7 @@ glue(n_first=len(first), n_second=len(second), n_missing=n_missing)
 agreement = second.distributions.max(axis=1)
 glue(mean_agreement=agreement.mean(), unanimous=float((agreement == 1).mean()))
 votes = second.votes.sum(axis=1)
-glue(fewest_votes=int(votes.min()), most_votes=int(votes.max()))
+glue(votes=f"{votes.min()} to {votes.max()}" if votes.min() < votes.max() else str(votes.min()))
 fig, ax = plt.subplots(figsize=(7.2, 2.8))
 ax.hist(agreement, bins=np.linspace(1 / soft.n_classes, 1, 21), color=COLOURS["oracle"], alpha=0.6)
 ax.axvline(agreement.mean(), color=COLOURS["neutral"], linewidth=1.5)
@@ -84,7 +84,7 @@ show(
 
 # %% [markdown]
 # There are {glue:text}`n_first:,d` examples in the first half and {glue:text}`n_second:,d` in the second, each with
-# {glue:text}`fewest_votes:d` to {glue:text}`most_votes:d` votes over {glue:text}`n_classes:d` classes. Examples with
+# {glue:text}`votes:s` votes over {glue:text}`n_classes:d` classes. Examples with
 # votes but without a prediction, which are left out: {glue:text}`n_missing:d`. On the evaluation half the most chosen class gets
 # {glue:text}`mean_agreement:.1%` of the votes on average, and {glue:text}`unanimous:.1%` of the examples are
 # unanimous.
@@ -105,10 +105,10 @@ for seed in seeds:
         results[seed, protocol] = record(f"gap/{dataset}/{model}/{seed}/{protocol}", n_missing=n_missing, **found)
 
 # %% tags=["hide-input"]
-columns = ["n_val", "n_overlap", "accuracy", "T_hard", "T_oracle", "brier_uncal", "brier_hard", "brier_oracle", "gap", "iso_gap"]
-heads = ["validation n", "of these judged", "accuracy", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "Brier, T = 1",
-         "Brier, hard", "Brier, oracle", "gap", "isotonic gap"]
-formats = [",d", ",d", ".3f", ".3f", ".3f", ".4f", ".4f", ".4f", ".4f", ".4f"]
+columns = ["gap", "iso_gap", "T_hard", "T_oracle", "brier_uncal", "brier_hard", "brier_oracle", "accuracy", "n_val", "n_overlap"]
+heads = ["gap", "isotonic gap", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "Brier, T = 1", "Brier, hard", "Brier, oracle", "accuracy",
+         "validation n", "of these judged"]
+formats = [".4f", ".4f", ".3f", ".3f", ".4f", ".4f", ".4f", ".3f", ",d", ",d"]
 lines = ["| seed | protocol | " + " | ".join(heads) + " |", "|---:|:---|" + "---:|" * len(heads)]
 for (seed, protocol), result in results.items():
     cells = [format(result[name], spec) for name, spec in zip(columns, formats)]
@@ -142,10 +142,12 @@ fig, ax = plt.subplots(figsize=(7.2, 3.4))
 ax.plot(grid, curve, color=COLOURS["neutral"])
 marks = [("T = 1", 1.0, "brier_uncal", "t1"), ("hard labels", shown["T_hard"], "brier_hard", "fitted"),
          ("oracle", shown["T_oracle"], "brier_oracle", "oracle")]
-for (text, T, name, colour), (side, x) in zip(marks, (("left", 5), ("right", 4), ("left", 4))):
+places = ({"ha": "left", "xytext": (6, 10)}, {"ha": "right", "xytext": (-8, -30)}, {"ha": "center", "xytext": (0, -36)})
+for (text, T, name, colour), place in zip(marks, places):
     ax.plot(T, shown[name], "o", color=COLOURS[colour], markersize=7)
-    ax.annotate(f"{text}\nT = {T:.2f}" if T != 1 else text, (T, shown[name]), xytext=(x, 12), textcoords="offset points",
-                ha=side, color=COLOURS[colour])
+    words = f"{text}\nT = {T:.2f}" if T != 1 else text
+    ax.annotate(words, (T, shown[name]), textcoords="offset points", color=COLOURS[colour], **place)
+ax.margins(y=0.3)
 ax.set_xscale("log")
 ax.set_xticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
 ax.minorticks_off()

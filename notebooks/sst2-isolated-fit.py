@@ -39,7 +39,7 @@ from calib import bisect_temperature, brier, count_overlap, fit_temperature, nll
 from calib.data import load_sst2
 from calib.plots import COLOURS, confidence_histogram, reliability_diagram, show
 from calib.published import printed, rows
-from calib.reliability import assign_bins, wilson_interval
+from calib.reliability import wilson_interval
 from calib.resample import bootstrap_indices, bootstrap_mean, interval
 from calib.results import record
 

@@ -64,7 +64,9 @@ n = 5000
 n_classes = 10
 scale = 9.0  # standard deviation of the logits
 true_temperature = 3.0
-grid_low, grid_high, grid_steps = 0.5, 6.0, 551
+grid_low = 0.5  # smallest temperature of the grid
+grid_high = 6.0  # largest
+grid_steps = 551  # how many
 n_bins_figure = 8  # equal-width bins of the reliability diagrams
 n_bins = 15  # equal-width bins of every ECE
 # Limits

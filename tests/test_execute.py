@@ -16,7 +16,9 @@ ROOT = Path(__file__).parents[1]
 
 NOTEBOOK = """\
 # %% [markdown]
-# # Title
+# # Title {glue:text}`local:d`
+#
+# The value is {glue:text}`small/value:.2f`, that of another page {glue:text}`other.ipynb::key:d`.
 
 # %% tags=["parameters"]
 scale = 2.0
@@ -59,6 +61,8 @@ def test_numbers_and_figures_come_out_and_nothing_else_does(notebook, tmp_path):
     assert str(tmp_path) not in text and "papermill" not in text.replace("papermill.record", "")
     page = nbformat.read(output, as_version=4)
     assert [cell.id for cell in page.cells] == [f"cell-{i}" for i in range(len(page.cells))]
+    assert page.cells[0].source.startswith("# Title 1\n")
+    assert "The value is 9.00, that of another page {glue:text}`other.ipynb::key:d`." in page.cells[0].source
     figure = page.cells[-1]
     assert figure.metadata.mystnb.image.alt == "A line up to 3.0."
     assert figure.metadata.mystnb.figure == {"name": "fig-small", "caption": "Up to 3.0."}
@@ -113,6 +117,14 @@ def test_a_failing_cell_is_named_and_leaves_the_last_good_page(notebook, tmp_pat
     assert "\x1b" not in str(caught.value)
     assert output.read_text() == "last good page" and not numbers.exists()
     assert not list(tmp_path.glob(".run-*"))
+
+
+@pytest.mark.parametrize("role", ["small/absent:.2f", "small/name:.2f"])
+def test_a_number_that_was_not_recorded_or_cannot_be_formatted_is_an_error(notebook, tmp_path, role):
+    notebook.write_text(NOTEBOOK.replace("small/value:.2f", role), encoding="utf-8")
+    with pytest.raises(NotebookError, match="small.py: no number"):
+        execute(notebook, tmp_path / "page.ipynb")
+    assert not (tmp_path / "page.ipynb").exists()
 
 
 def fake_page(folder, name, **values):

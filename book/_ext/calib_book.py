@@ -19,22 +19,17 @@ class DataTable(SphinxDirective):
 
     def run(self):
         lines = []
-        shown = {entry.name: entry.content_sha256 or entry.sha256 for entry in REGISTRY.values()}
         for source in dict.fromkeys(entry.source for entry in REGISTRY.values()):
-            entries = [entry for entry in REGISTRY.values() if entry.source == source]
             lines += ["", f"**{source.title}.** Licence: {source.licence}. Source: {source.citation}.", ""]
             lines += ["| file | bytes | SHA-256 |", "|:---|---:|:---|"]
-            lines += [
-                f"| {_link(entry)} | {entry.size:,} | `{shown[entry.name][:16]}…`{' (content)' if entry.content_sha256 else ''} |"
-                for entry in entries
-            ]
+            lines += [_row(entry) for entry in REGISTRY.values() if entry.source == source]
         return self.parse_text_to_nodes("\n".join(lines))
 
 
-def _link(entry):
-    if not entry.urls:
-        return f"{entry.name} (optional, no single address)"
-    return f"[{entry.name}]({entry.urls[0]}){' (rows of)' if entry.content_sha256 else ''}"
+def _row(entry):
+    name = f"[{entry.name}]({entry.urls[0]})" if entry.urls else f"{entry.name} (optional, no single address)"
+    note = ", rows of the file at this address" if entry.content_sha256 else ""
+    return f"| {name}{note} | {entry.size:,} | `{(entry.content_sha256 or entry.sha256)[:16]}…` |"
 
 
 class NotebookFigure(SphinxDirective):
@@ -77,8 +72,16 @@ def show_repository(app, config):
     config.html_theme_options |= {"use_repository_button": known, "use_issues_button": known}
 
 
+def announce_published_runs(app, config):
+    """Say on every page, the front page too, where some of the numbers are those of the published runs."""
+    pages = Path(app.srcdir).glob("notebooks/*.ipynb")
+    if any('"id": "published-run"' in page.read_text(encoding="utf-8") for page in pages):
+        config.html_theme_options["announcement"] = "Some data were missing: some pages show the published run."
+
+
 def setup(app):
     app.connect("config-inited", show_repository)
+    app.connect("config-inited", announce_published_runs)
     app.add_directive("data-table", DataTable)
     app.add_directive("notebook-figure", NotebookFigure)
     return {"parallel_read_safe": True}

@@ -56,7 +56,7 @@ def fetch(name, unreachable=None):
             reasons.append(f"{host} cannot be reached")
         except (OSError, ValueError) as error:  # an HTTP error, a folder that is read-only; a wrong hash
             reasons.append(f"{url}: {' '.join(str(error).split())}")
-    raise DataUnavailable(f"{name}: not to be had for {target}: {'; '.join(reasons)}")
+    raise DataUnavailable(f"{name}: {'; '.join(reasons)}")
 
 
 def _download(entry, url, target):

@@ -98,7 +98,7 @@ def read(name):
     """
     entry = REGISTRY[name]
     path = data_folder() / name
-    remedy = "get it with `make data` (or `python -m calib data`)"
+    remedy = "get it with `make data` (or `python -m calib data`), or set CALIB_DATA to a folder that has it"
     if not entry.urls:
         remedy = f"it has no address to get it from; put it there yourself: {entry.source.citation}"
     try:
