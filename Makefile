@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
 CALIB_DATA ?= data
-export CALIB_DATA := $(abspath $(CALIB_DATA))
+export CALIB_DATA := $(if $(filter /%,$(CALIB_DATA)),$(CALIB_DATA),$(CURDIR)/$(CALIB_DATA))
 # A lock held for the length of a build: a second build in this folder waits, and a dead one leaves nothing behind.
 ALONE := $(if $(shell command -v flock),flock _build/.lock)
 

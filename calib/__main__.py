@@ -8,7 +8,10 @@ from typing import Annotated
 import typer
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, help="Calibration of classifiers: data, fits, notebooks of the book."
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Calibration of classifiers: data, fits, notebooks of the book.",
 )
 
 

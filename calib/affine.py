@@ -26,7 +26,8 @@ class AffineScaling:
     Notes
     -----
     With equal diagonal weights 1/T and no bias this is temperature scaling. Any other solution can change
-    the predicted class. Separable data have no finite solution: then `fit` raises.
+    the predicted class. Separable data have no finite solution: then `fit` raises. Where only part of the data can be
+    separated, weights grow until the gradient is below 1e-9, and say little by themselves.
 
     Examples
     --------
@@ -50,8 +51,9 @@ class AffineScaling:
         if self.kind == "platt" and n_classes != 2:
             raise ValueError(f"logits: expected two columns for Platt scaling, got {n_classes}")
         dense = one_hot(targets, n_classes)
-        spread = float(logits.std()) or 1.0  # the search works on logits of unit spread
-        scaled = logits / spread
+        centre = logits.mean(axis=0)  # the search works on centred logits of a size of about 1
+        spread = float(np.median(np.abs(logits - centre))) or 1.0
+        scaled = (logits - centre) / spread
 
         def objective(parameters):
             weights, bias = self._unpack(parameters, n_classes)
@@ -66,8 +68,10 @@ class AffineScaling:
             raise ValueError(f"targets: expected data with a finite fit, got separable ones (NLL {found.fun:.1e})")
         if np.abs(found.jac).max() > 1e-5:
             raise ValueError(f"targets: the fit of {self.kind} scaling did not end ({found.message})")
-        weights, self.bias_ = self._unpack(found.x, n_classes)
+        weights, bias = self._unpack(found.x, n_classes)
         self.weights_ = weights / spread
+        bias = bias - centre @ self.weights_
+        self.bias_ = bias - bias[0]  # a bias common to all classes changes nothing
         return self
 
     def predict_proba(self, logits):

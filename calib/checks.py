@@ -11,6 +11,16 @@ def _describe(value):
     return f"shape {array.shape} of type {array.dtype}"
 
 
+def _array(name, value):
+    """Return `value` as an array; ragged lists and hidden entries are errors."""
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name}: expected an array without masked entries; choose the rows first")
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: expected an array of numbers, got rows that do not fit together") from error
+
+
 def _first(rows):
     """Index of the first offending row of a boolean array (n,) or (n, K)."""
     return int(np.flatnonzero(rows.reshape(len(rows), -1).any(axis=1))[0])
@@ -18,10 +28,7 @@ def _first(rows):
 
 def as_floats(name, value, ndim):
     """Return `value` as a floating array of `ndim` axes with at least one row; its precision is kept."""
-    try:
-        array = np.asarray(value)
-    except ValueError as error:  # rows of different lengths
-        raise ValueError(f"{name}: expected an array of numbers, got rows that do not fit together") from error
+    array = _array(name, value)
     if array.ndim != ndim:
         axes = "(n, K)" if ndim == 2 else "(n,)"
         raise ValueError(f"{name}: expected shape {axes}, got {_describe(value)}")
@@ -32,34 +39,39 @@ def as_floats(name, value, ndim):
     return array if array.dtype.kind == "f" else array.astype(np.float64)
 
 
-def as_logits(logits, name="logits"):
-    """Check logits (n, K), K >= 2: no NaN, no +inf; -inf masks a class, but never a whole row."""
-    logits = as_floats(name, logits, 2)
-    if logits.shape[1] < 2:
+def as_matrix(name, value):
+    """Check scores (n, K): real numbers, at least one row and two columns."""
+    value = as_floats(name, value, 2)
+    if value.shape[1] < 2:
         raise ValueError(
-            f"{name}: expected one column per class, at least two, got {_describe(logits)}; "
+            f"{name}: expected one column per class, at least two, got {_describe(value)}; "
             "for a two-class score z pass two columns, [0, z]"
         )
-    finite = np.isfinite(logits)
-    if not finite.all():
-        bad = np.isnan(logits) | np.isposinf(logits)
-        if bad.any():
-            row = _first(bad)
-            raise ValueError(
-                f"{name}: expected finite values (or -inf for a masked class), got {logits[row]} in row {row}"
-            )
-        masked = ~finite.any(axis=1)
-        if masked.any():
-            raise ValueError(f"{name}: expected at least one finite value per row, got none in row {_first(masked)}")
+    return value
+
+
+def as_logits(logits, name="logits"):
+    """Check logits (n, K), K >= 2: no NaN, no +inf; -inf masks a class, but never a whole row."""
+    logits = as_matrix(name, logits)
+    if not np.isfinite(logits.max(axis=1)).all():  # a row maximum is NaN or +inf if a value is, -inf if all are
+        refuse_nonfinite(logits, name)
     return logits
+
+
+def refuse_nonfinite(logits, name="logits"):
+    """Raise for the first row with a NaN, a +inf, or nothing but -inf."""
+    for row, values in enumerate(logits):
+        if np.isnan(values).any() or np.isposinf(values).any():
+            raise ValueError(f"{name}: expected finite values (or -inf for a masked class), got {values} in row {row}")
+        if np.isneginf(values).all():
+            raise ValueError(f"{name}: expected at least one finite value per row, got none in row {row}")
 
 
 def as_probabilities(probabilities, name="probabilities"):
     """Check probabilities (n, K): values in [0, 1], rows that sum to one at the precision of their type."""
     probabilities = as_floats(name, probabilities, 2)
-    bad = ~((probabilities >= 0) & (probabilities <= 1))
-    if bad.any():
-        row = _first(bad)
+    if not (probabilities.min() >= 0 and probabilities.max() <= 1):  # false for NaN
+        row = _first(~((probabilities >= 0) & (probabilities <= 1)))
         raise ValueError(
             f"{name}: expected values in [0, 1], got {probabilities[row]} in row {row} (are these logits?)"
         )
@@ -74,7 +86,7 @@ def as_probabilities(probabilities, name="probabilities"):
 
 def as_labels(labels, n, n_classes, name="labels"):
     """Check hard labels (n,): integers from 0 to K - 1. A column (n, 1) is an error, never broadcast."""
-    labels = np.asarray(labels)
+    labels = _array(name, labels)
     if labels.ndim != 1 or len(labels) != n:
         hint = f"; pass {name}[:, 0]" if labels.shape == (n, 1) else ""
         raise ValueError(f"{name}: expected shape ({n},), got {_describe(labels)}{hint}")
@@ -89,7 +101,7 @@ def as_labels(labels, n, n_classes, name="labels"):
 
 def as_targets(targets, n, n_classes, name="targets"):
     """Check targets: hard labels (n,) of integer type, or distributions (n, K) whose rows sum to one."""
-    targets = np.asarray(targets)
+    targets = _array(name, targets)
     if targets.ndim != 2 or targets.shape == (n, 1):
         return as_labels(targets, n, n_classes, name)
     if targets.shape != (n, n_classes):
@@ -101,7 +113,11 @@ def as_targets(targets, n, n_classes, name="targets"):
 
 def one_hot(targets, n_classes):
     """Checked targets as distributions (n, K)."""
-    return np.eye(n_classes)[targets] if targets.ndim == 1 else targets
+    if targets.ndim == 2:
+        return targets
+    distributions = np.zeros((len(targets), n_classes))
+    distributions[np.arange(len(targets)), targets] = 1
+    return distributions
 
 
 def as_temperature(temperature, name="temperature"):
@@ -124,7 +140,7 @@ def as_confidence(confidence, name="confidence"):
 
 def as_correct(correct, n, name="correct"):
     """Check outcomes (n,): booleans, or numbers that are 0 or 1."""
-    correct = np.asarray(correct)
+    correct = _array(name, correct)
     if correct.shape != (n,):
         raise ValueError(f"{name}: expected shape ({n},), got {_describe(correct)}")
     if correct.dtype.kind not in "biuf":

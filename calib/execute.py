@@ -43,16 +43,19 @@ def execute(source, output, parameters=None, numbers=None):
     import jupytext
     import nbformat
     import papermill
+    from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
 
     source, output, parameters = Path(source), Path(output), parameters or {}
+    if output.suffix != ".ipynb":
+        raise NotebookError(f"{output}: expected an output that ends in .ipynb")
     notebook = jupytext.read(source)
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     _check_parameters(source, notebook, parameters)
     output.parent.mkdir(parents=True, exist_ok=True)
     environment = {**dict.fromkeys(THREADS, "1"), "CALIB_DATA": str(data_folder()), "PYTHONHASHSEED": "0"}
     os.environ.update(environment)  # inherited by the kernel
-    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".run-") as scratch:
+    with tempfile.TemporaryDirectory(prefix="calib-run-") as scratch:
         partial = Path(scratch) / output.name
         try:
             papermill.execute_notebook(
@@ -67,14 +70,28 @@ def execute(source, output, parameters=None, numbers=None):
             )
         except PapermillExecutionError as error:
             raise NotebookError(_failure(source, error)) from None
+        except DeadKernelError as error:
+            done = sum(cell.get("execution_count") is not None for cell in nbformat.read(partial, as_version=4).cells)
+            raise NotebookError(f"{source}: the kernel died in cell {done + 1}; out of memory?") from error
         executed = clean(nbformat.read(partial, as_version=4))
+    try:
         recorded = results.collect(executed)
-        _resolve_numbers(source, executed)
-        nbformat.write(executed, partial)
-        if numbers:
-            results.save(recorded, Path(numbers))
-        partial.replace(output)
+    except ValueError as error:
+        raise NotebookError(f"{source}: {error}") from error
+    _resolve_numbers(source, executed)
+    if numbers:
+        results.save(recorded, numbers)
+    _write(executed, output)
     return recorded
+
+
+def _write(notebook, output):
+    """Write a notebook, whole or not at all."""
+    import nbformat
+
+    part = output.with_name(output.name + ".part")
+    nbformat.write(notebook, part)
+    part.replace(output)
 
 
 def _check_parameters(source, notebook, parameters):
@@ -166,10 +183,8 @@ def reuse(record, output, numbers, reason):
     notebook.cells.insert(1, cell)
     output = Path(output)
     output.parent.mkdir(parents=True, exist_ok=True)
-    results.save(results.collect(notebook), Path(numbers))
-    scratch = output.with_name(output.name + ".part")
-    nbformat.write(notebook, scratch)
-    scratch.replace(output)
+    results.save(results.collect(notebook), numbers)
+    _write(notebook, output)
 
 
 def publish(pages, numbers, record):
@@ -200,7 +215,7 @@ def publish(pages, numbers, record):
         recorded.update(results.collect(notebook))
     if not recorded or recorded != results.load(numbers):
         raise NotebookError(f"{numbers}: expected the numbers of the pages in {pages}; run `make book` first")
-    with tempfile.TemporaryDirectory(dir=record.parent, prefix=".publish-") as scratch:
+    with tempfile.TemporaryDirectory(dir=numbers.parent, prefix="publish-") as scratch:
         fresh, old = Path(scratch) / "fresh", Path(scratch) / "old"
         fresh.mkdir()
         for path in [*pages.glob("*.ipynb"), *pages.glob("*.png"), numbers]:

@@ -73,7 +73,7 @@ class Predictions:
         """Share of each class among the votes of an example, float64 (n, K)."""
         if self.votes is None:
             raise ValueError("distributions: these predictions have no votes")
-        return self.votes / self.votes.sum(axis=1, keepdims=True)
+        return self.votes / self.votes.sum(axis=1, keepdims=True, dtype=np.float64)
 
     def select(self, rows):
         """Return the examples at `rows` (indices, a slice or a boolean mask), in that order; at least one."""

@@ -103,9 +103,11 @@ def wilson_interval(successes, totals):
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.5958], [0.9821])
     """
-    totals = np.asarray(totals, dtype=np.float64)
+    successes, totals = np.asarray(successes, dtype=np.float64), np.asarray(totals, dtype=np.float64)
+    if (successes < 0).any() or (successes > totals).any():
+        raise ValueError("successes: expected numbers from 0 to the totals")
     n = np.where(totals > 0, totals, np.nan)
-    share = np.asarray(successes) / n
+    share = successes / n
     centre = (share + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
     half = Z95 / (1 + Z95**2 / n) * np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2))
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib.checks import as_count, as_logits, as_targets
-from calib.probabilities import shift, softmax
+from calib.checks import as_count
+from calib.objective import SMALL, Objective
+from calib.probabilities import softmax
 
 BOUNDS = (1e-6, 1e6)
 
@@ -66,12 +67,13 @@ def fit_temperature(logits, targets, objective="nll", bounds=BOUNDS):
     >>> round(fit.temperature, 4), round(fit.objective, 5), fit.at_bound
     (5.4614, 0.56234, None)
     """
-    problem = _Problem.check(logits, targets, bounds)
     if objective not in ("nll", "brier"):
         raise ValueError(f'objective: expected "nll" or "brier", got {objective!r}')
+    _check_bounds(bounds)
+    problem = Objective(logits, targets)
     if problem.flat:
-        return problem.unidentified(objective)
-    return _newton(problem) if objective == "nll" else _global_search(problem)
+        return _unidentified(problem, objective, bounds)
+    return _newton(problem, bounds) if objective == "nll" else _global_search(problem, bounds)
 
 
 def bisect_temperature(logits, targets, bounds=BOUNDS, steps=100):
@@ -79,23 +81,24 @@ def bisect_temperature(logits, targets, bounds=BOUNDS, steps=100):
 
     Parameters and result as in `fit_temperature`; the trace has one row per step.
     """
-    problem = _Problem.check(logits, targets, bounds)
     steps = as_count(steps, "steps")
+    _check_bounds(bounds)
+    problem = Objective(logits, targets)
     if problem.flat:
-        return problem.unidentified("nll")
+        return _unidentified(problem, "nll", bounds)
     low, high = 1 / bounds[1], 1 / bounds[0]
-    trace = [(low, *problem.nll(low)[:2]), (high, *problem.nll(high)[:2])]
-    if trace[0][2] >= 0:
-        return problem.fit(low, trace[:1])
-    if trace[1][2] <= 0:
-        return problem.fit(high, trace[1:])
+    ends = [problem.nll(beta)[1:3] for beta in (low, high)]
+    if ends[0][1] >= 0:
+        return _result(low, [(low, *ends[0])], bounds)
+    if ends[1][1] <= 0:
+        return _result(high, [(high, *ends[1])], bounds)
     trace = []
     for _ in range(steps):
         beta = (low + high) / 2
-        value, slope, _ = problem.nll(beta)
+        value, slope = problem.nll(beta)[1:3]
         trace.append((beta, value, slope))
         low, high = (beta, high) if slope < 0 else (low, beta)
-    return problem.fit(beta, trace)
+    return _result(beta, trace, bounds)
 
 
 class TemperatureScaling:
@@ -135,107 +138,77 @@ class TemperatureScaling:
         return softmax(logits, self.temperature_)
 
 
-class _Problem:
-    """Checked data of one fit: margins to the row maximum, class by class, and their mean under the target."""
-
-    def __init__(self, logits, targets, bounds):
-        self.bounds = bounds
-        self.targets = targets
-        self.margins = np.ascontiguousarray(shift(logits).T)  # (K, n): sums over few classes run along rows
-        self.finite = np.where(np.isneginf(self.margins), 0.0, self.margins)
-        if targets.ndim == 1:
-            at_target = self.margins[targets, np.arange(len(targets))]
-        else:
-            self.targets = np.ascontiguousarray(targets.T, dtype=np.float64)
-            at_target = np.where(self.targets > 0, self.margins, 0.0)
-            at_target = (self.targets * at_target).sum(axis=0)
-        if np.isneginf(at_target).any():
-            row = int(np.isneginf(at_target).argmax())
-            raise ValueError(f"logits: expected a finite logit wherever the target has weight, got -inf in row {row}")
-        self.at_target = float(at_target.mean())
-        self.flat = not self.finite.any()
-
-    @classmethod
-    def check(cls, logits, targets, bounds):
-        logits = as_logits(logits)
-        if np.shape(bounds) != (2,) or not 0 < bounds[0] < bounds[1] < np.inf:
-            raise ValueError(f"bounds: expected two temperatures, 0 < low < high, got {bounds}")
-        return cls(logits, as_targets(targets, *logits.shape), bounds)
-
-    def nll(self, beta):
-        """Mean NLL at 1/T = beta, with its first and second derivative by beta."""
-        weights = np.exp(self.margins * beta)
-        total = weights.sum(axis=0)
-        mean = np.einsum("kn,kn->n", weights, self.finite) / total
-        variance = np.einsum("kn,kn,kn->n", weights, self.finite, self.finite) / total - mean**2
-        value = np.log(total).mean() - beta * self.at_target
-        return float(value), float(mean.mean() - self.at_target), float(variance.mean())
-
-    def brier(self, beta):
-        """Mean Brier score at 1/T = beta, with its derivative by beta."""
-        p = np.exp(self.margins * beta)
-        p /= p.sum(axis=0)
-        residual = p.copy()
-        if self.targets.ndim == 1:
-            residual[self.targets, np.arange(p.shape[1])] -= 1
-        else:
-            residual -= self.targets
-        spread = self.finite - np.einsum("kn,kn->n", p, self.finite)
-        slope = 2 * np.einsum("kn,kn,kn->n", residual, p, spread)
-        return float(np.einsum("kn,kn->n", residual, residual).mean()), float(slope.mean())
-
-    def fit(self, beta, trace, value=None):
-        """The result of a search that ended at `beta`, by default its last step; at a bound of T if it lies there."""
-        at_bound = {1 / self.bounds[0]: "lower", 1 / self.bounds[1]: "upper"}.get(beta)
-        temperature = {"lower": self.bounds[0], "upper": self.bounds[1]}.get(at_bound, 1 / beta)
-        rows = np.array([(1 / b, value, slope) for b, value, slope in trace])
-        value = rows[-1, 1] if value is None else value
-        return TemperatureFit(float(temperature), float(value), at_bound, True, rows)
-
-    def unidentified(self, objective):
-        """The result where every temperature gives the same predictions: 1, or the bound that is nearest to it."""
-        temperature = min(max(1.0, self.bounds[0]), self.bounds[1])
-        value = self.nll(1.0)[0] if objective == "nll" else self.brier(1.0)[0]
-        return TemperatureFit(float(temperature), value, None, False, np.empty((0, 3)))
+def _check_bounds(bounds):
+    if np.shape(bounds) != (2,) or not 0 < bounds[0] < bounds[1] < np.inf:
+        raise ValueError(f"bounds: expected two temperatures, 0 < low < high, got {bounds}")
 
 
-def _newton(problem):
-    """Newton's iteration on the derivative of the NLL by 1/T, kept inside a bracket of its root."""
-    low, high = 1 / problem.bounds[1], 1 / problem.bounds[0]
-    present = np.isfinite(problem.margins).sum(axis=0)
-    if (problem.finite.sum(axis=0) / present).mean() >= problem.at_target:
-        return problem.fit(low, [(low, *problem.nll(low)[:2])])  # scores point away from targets: flat is best
-    if problem.at_target == 0:
-        return problem.fit(high, [(high, *problem.nll(high)[:2])])  # targets at the maxima: sharp is best
-    beta = min(max(-1 / problem.finite.mean(), low), high)
-    untried = {low, high}
-    trace = []
+def _result(beta, trace, bounds, value=None):
+    """The result of a search that ended at `beta`, by default its last step; at a bound of T if it lies there."""
+    at_bound = {1 / bounds[0]: "lower", 1 / bounds[1]: "upper"}.get(beta)
+    temperature = {"lower": bounds[0], "upper": bounds[1]}.get(at_bound, 1 / beta)
+    rows = np.array([(1 / b, f, slope) for b, f, slope in trace])
+    value = rows[-1, 1] if value is None else value
+    return TemperatureFit(float(temperature), float(value), at_bound, True, rows)
+
+
+def _unidentified(problem, objective, bounds):
+    """The result where every temperature gives the same predictions: 1, or the bound that is nearest to it."""
+    temperature = min(max(1.0, bounds[0]), bounds[1])
+    value = problem.nll(1.0)[1] if objective == "nll" else problem.brier(1.0)[0]
+    return TemperatureFit(float(temperature), value, None, False, np.empty((0, 3)))
+
+
+def _newton(problem, bounds):
+    """Newton's iteration on the derivative of the NLL by 1/T, kept inside a bracket of its root.
+
+    It stops before a step whose error, by its quadratic convergence, is below the precision of the result.
+    """
+    low, high = 1 / bounds[1], 1 / bounds[0]
+    if problem.at_target == 0:  # every target is at a row maximum: sharper is better, without end
+        return _result(high, [(high, *problem.nll(high)[1:3])], bounds)
+    beta = min(max(_start(problem, bounds), low), high)
+    untried, last, trace = {low, high}, np.inf, []
     while True:
-        value, slope, curvature = problem.nll(beta)
+        used, value, slope, curvature = problem.nll(beta)
+        beta = beta if beta in (low, high) else used
         trace.append((beta, value, slope))
         low, high = (beta, high) if slope < 0 else (low, beta)
+        if slope == 0 or low == high or len(trace) == 200:
+            return _result(beta, trace, bounds)
         step = -slope / curvature if curvature > 0 else -np.sign(slope) * np.inf
-        if slope == 0 or abs(step) <= 1e-12 * beta or low == high or len(trace) == 200:
-            return problem.fit(beta, trace)
-        beta += step
-        if not low < beta < high:
-            end = low if beta <= low else high
-            beta = end if end in untried else np.sqrt(low * high)
-            untried.discard(end)
+        inside = low < beta + step < high
+        error = abs(step) ** 3 / last**2 if np.isfinite(last) else np.inf  # what a step after this one would mend
+        if abs(step) <= 1e-12 * beta or (inside and error <= 1e-13 * beta):
+            return _result(beta + step, trace, bounds, value + slope * step / 2)
+        if inside:
+            beta, last = beta + step, abs(step)
+            continue
+        end = low if beta + step <= low else high
+        beta, last = end if end in untried else np.sqrt(low * high), np.inf
+        untried.discard(end)
 
 
-def _global_search(problem):
+def _start(problem, bounds):
+    """First 1/T of the iteration: the fit to some of the rows where there are many."""
+    if problem.logits.size <= SMALL:
+        return -problem.logits.size / problem.spread
+    some = problem.thinned()
+    return 1.0 if some.flat else 1 / _newton(some, bounds).temperature
+
+
+def _global_search(problem, bounds):
     """Follow the Brier score over all of 1/T, and solve for the bottom of every valley.
 
-    The score of a row changes over a factor of e in 1/T at the fastest; steps of a tenth of that see each valley.
+    The score of a row changes over a factor of e in 1/T at the fastest; steps of a fifth of that see each valley.
     Beyond the grid all rows are uniform, or all at their maximum.
     """
     from scipy.optimize import brentq
 
-    low, high = 1 / problem.bounds[1], 1 / problem.bounds[0]
-    sizes = -problem.finite[problem.finite < 0]
-    start, stop = np.clip([1e-3 / sizes.max(), 40 / sizes.min()], low, high)
-    inner = np.geomspace(start, stop, 2 + int(np.log(stop / start) / 0.1))
+    low, high = 1 / bounds[1], 1 / bounds[0]
+    smallest, largest = problem.sizes()
+    start, stop = np.clip([1e-3 / largest, 40 / smallest], low, high)
+    inner = np.geomspace(start, stop, 2 + int(np.log(stop / start) / 0.2))
     betas = np.unique(np.concatenate([[low], inner[1:-1], [high]]))
     trace = [(beta, *problem.brier(beta)) for beta in betas]
     slopes = np.array([slope for _, _, slope in trace])
@@ -243,4 +216,4 @@ def _global_search(problem):
     bottoms = [brentq(lambda beta: problem.brier(beta)[1], betas[i], betas[i + 1], xtol=1e-300) for i in valleys]
     candidates = [trace[0], trace[-1], *((beta, *problem.brier(beta)) for beta in bottoms)]
     best = min(candidates, key=lambda candidate: candidate[1])
-    return problem.fit(best[0], [*trace, *candidates[2:]], best[1])
+    return _result(best[0], [*trace, *candidates[2:]], bounds, best[1])

@@ -1,5 +1,6 @@
 """The registry, its downloads and its loaders: only the registered bytes are ever read, and every class is in its place."""
 
+import contextlib
 import functools
 import http.server
 import io
@@ -98,6 +99,17 @@ def server(tmp_path_factory, folder):
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def do_GET(self):
+            if self.path == "/elsewhere":
+                self.send_response(302)
+                self.send_header("Location", f"http://localhost:{self.server.server_port}/good")
+                return self.end_headers()
+            if self.path == "/endless":
+                self.send_response(200)
+                self.end_headers()
+                with contextlib.suppress(OSError):
+                    for _ in range(4000):
+                        self.wfile.write(bytes(1 << 16))
+                return None
             if "/broken/" not in self.path:
                 return super().do_GET()
             self.send_response(200)
@@ -131,7 +143,7 @@ def test_a_missing_file_is_downloaded_and_a_second_time_left_alone(folder, serve
     assert [path.name for path in (folder / "folder").iterdir()] == ["file.bin"]
 
 
-@pytest.mark.parametrize("address", ["page", "short", "broken/good", "absent"])
+@pytest.mark.parametrize("address", ["page", "short", "broken/good", "absent", "elsewhere", "endless"])
 def test_a_bad_download_leaves_nothing_and_says_where_it_came_from(folder, server, address):
     server(address)
     with pytest.raises(DataUnavailable, match=address.split("/")[0]):
@@ -169,6 +181,31 @@ def test_a_host_that_cannot_be_reached_is_asked_once(folder, monkeypatch):
     monkeypatch.setattr(download, "_download", lambda *args: pytest.fail("asked again"))
     with pytest.raises(DataUnavailable, match="cannot be reached"):
         download.fetch(NAME, unreachable)
+
+
+def test_a_host_that_is_slow_once_is_asked_again(folder, server, monkeypatch):
+    import requests
+
+    slow = iter([requests.ReadTimeout("slow")])
+    stream = download._stream
+
+    def sometimes(*arguments):
+        for error in slow:
+            raise error
+        return stream(*arguments)
+
+    monkeypatch.setattr(download, "_stream", sometimes)
+    unreachable = set()
+    with pytest.raises(DataUnavailable, match="slow"):
+        download.fetch(NAME, unreachable)
+    assert unreachable == set()
+    assert download.fetch(NAME, unreachable) == "downloaded"
+
+
+def test_a_download_stops_at_its_deadline(folder, server, monkeypatch):
+    monkeypatch.setattr(download, "DEADLINE", -1)
+    with pytest.raises(DataUnavailable, match="not complete after"):
+        download.fetch(NAME)
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_that_names_it(folder, server, monkeypatch):
@@ -231,13 +268,18 @@ def test_the_content_of_the_sst2_file_is_checked_whatever_its_line_ends(folder):
     assert sst2.problem(content.replace(b"\n", b"\r\n"), expected) is None
     assert "expected content with SHA-256" in sst2.problem(content.replace(b"2.5", b"2.75"), expected)
     assert "ascending order" in sst2.problem(sst2.dump([1, 0], [1, 0], [[-1.5, 2.5], [3.5, -0.25]]), expected)
-    for foreign in (b"", WEB_PAGE, b"idx,label\n0,1\n", b"\xff\xfe"):
+    huge = b"idx,label,logit_0,logit_1\n" + b"9" * 30 + b",1,0,0\n"
+    long = b"<html>" + b"a" * 200_000
+    for foreign in (b"", WEB_PAGE, long, huge, b"idx,label\n0,1\n", content.splitlines()[0], b"\xff\xfe"):
         assert "not a per-example file" in sst2.problem(foreign, expected)
 
 
 def test_a_log_without_the_wanted_rows_is_an_error():
     with pytest.raises(ValueError, match="found none"):
-        sst2.extract(b"idx,batch\n0,1\n")
+        sst2.extract(published_log(ROWS).replace(b"1,cpu_fp32", b"1,cuda_fp32"))
+    for foreign in (b"", WEB_PAGE, b"idx,batch,variant\n0,1,cpu_fp32\n"):
+        with pytest.raises(ValueError, match="expected the columns"):
+            sst2.extract(foreign)
 
 
 @pytest.mark.data

@@ -127,6 +127,25 @@ def test_a_number_that_was_not_recorded_or_cannot_be_formatted_is_an_error(noteb
     assert not (tmp_path / "page.ipynb").exists()
 
 
+def test_a_kernel_that_dies_is_named_with_its_cell(notebook, tmp_path):
+    notebook.write_text(NOTEBOOK.replace('print("two")', "import os; os._exit(3)"), encoding="utf-8")
+    with pytest.raises(NotebookError, match=r"small.py: the kernel died in cell \d"):
+        execute(notebook, tmp_path / "page.ipynb")
+
+
+def test_a_number_recorded_twice_names_the_notebook(notebook, tmp_path):
+    text = NOTEBOOK.replace('print("two")', 'record("small", value=1)')
+    notebook.write_text(text, encoding="utf-8")
+    with pytest.raises(NotebookError, match=r"small.py: small/value: recorded twice"):
+        execute(notebook, tmp_path / "page.ipynb")
+
+
+def test_the_source_is_never_the_output(notebook):
+    with pytest.raises(NotebookError, match=r"expected an output that ends in .ipynb"):
+        execute(notebook, notebook)
+    assert notebook.read_text(encoding="utf-8") == NOTEBOOK
+
+
 def fake_page(folder, name, **values):
     """An executed notebook that recorded values under the run `name`."""
     cell = nbformat.v4.new_code_cell("record(...)")

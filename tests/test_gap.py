@@ -118,3 +118,12 @@ def test_missing_labels_or_votes_are_named(study, part, field, message):
     parts[part] = replace(parts[part], **{field: None})
     with pytest.raises(ValueError, match=message):
         soft_label_gap(*parts)
+
+
+def test_classes_in_another_order_are_refused(simulate):
+    logits, labels = simulate(20, 2)
+    names = ("n", "p")
+    validation = Predictions(range(20), logits, labels, class_names=names)
+    soft = Predictions(range(20, 40), logits, labels, np.ones((20, 2), dtype=int), class_names=names[::-1])
+    with pytest.raises(ValueError, match="expected the same classes in the same order"):
+        soft_label_gap(validation, soft)

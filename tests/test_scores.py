@@ -1,6 +1,7 @@
 """Proper scores, accuracy and entropy, and the targets that every function must refuse."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import sklearn.metrics
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calib import accuracy, bisect_temperature, brier, entropy, fit_temperature, log_softmax, nll, softmax
+from calib import Predictions, accuracy, bisect_temperature, brier, entropy, fit_temperature, log_softmax, nll, softmax
 from calib.affine import AffineScaling
 from calib.isotonic import IsotonicCalibration
 
@@ -184,3 +185,23 @@ def test_bad_targets_are_refused_by_name_and_row(function, targets, message):
 def test_bad_probabilities_are_refused_by_name_and_row(function, probabilities, message):
     with pytest.raises(ValueError, match="^probabilities: " + message):
         function(probabilities)
+
+
+def test_many_classes_take_no_more_memory_than_the_probabilities():
+    probabilities = np.full((50, 20_000), 1 / 20_000)
+    tracemalloc.start()
+    assert brier(probabilities, np.arange(50)) == pytest.approx(1 - 1 / 20_000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * probabilities.nbytes
+
+
+@pytest.mark.parametrize(
+    "call", [lambda z, y: nll(z, y), lambda z, y: accuracy(z, y), lambda z, y: Predictions(range(3), z, y)]
+)
+@pytest.mark.parametrize("which", ["logits", "labels"])
+def test_masked_entries_are_refused_and_not_counted(call, which):
+    values = {"logits": np.zeros((3, 2)), "labels": np.array([0, 1, 1])}
+    values[which] = np.ma.masked_equal(values[which] + 0, values[which].flat[0])
+    with pytest.raises(ValueError, match="expected an array without masked entries"):
+        call(values["logits"], values["labels"])

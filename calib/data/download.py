@@ -1,16 +1,20 @@
 """Get the registered files into the data folder: fetched, checked, and only then put in place."""
 
 import tempfile
+import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pooch
 import requests
+from urllib3.exceptions import MaxRetryError
 
 from calib.data import sst2
 from calib.data.registry import REGISTRY, DataUnavailable, data_folder, status
 
 TIMEOUT = 30  # seconds without an answer
+DEADLINE = 600  # seconds for one file
+LARGEST_LOG = 50_000_000  # bytes of a file from which the registered one is cut
 
 
 def fetch(name, unreachable=None):
@@ -51,8 +55,9 @@ def fetch(name, unreachable=None):
         try:
             _download(entry, url, target)
             return "downloaded"
-        except (requests.ConnectionError, requests.Timeout):
-            unreachable.add(host)
+        except requests.ConnectionError as error:
+            if isinstance(error.args[0], MaxRetryError):  # no connection at all: do not ask this host again
+                unreachable.add(host)
             reasons.append(f"{host} cannot be reached")
         except (OSError, ValueError) as error:  # an HTTP error, a folder that is read-only; a wrong hash
             reasons.append(f"{url}: {' '.join(str(error).split())}")
@@ -62,7 +67,12 @@ def fetch(name, unreachable=None):
 def _download(entry, url, target):
     """Download into a scratch folder beside the target, check, and move into place."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    downloader = pooch.HTTPDownloader(timeout=TIMEOUT)
+    limit = LARGEST_LOG if entry.content_sha256 else entry.size
+
+    def downloader(address, file, _):
+        _stream(address, file, limit)
+
+    pooch.get_logger().setLevel("ERROR")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".download-") as scratch:
         known = None if entry.content_sha256 else f"sha256:{entry.sha256}"
         path = Path(pooch.retrieve(url, known, fname=target.name, path=scratch, downloader=downloader))
@@ -72,6 +82,24 @@ def _download(entry, url, target):
             if problem:
                 raise ValueError(problem)
         path.replace(target)
+
+
+def _stream(url, path, limit):
+    """Write the answer of an address to a file; stop where it is longer, slower or elsewhere than it may be."""
+    started = time.monotonic()
+    with requests.get(url, stream=True, timeout=TIMEOUT, headers={"Accept-Encoding": "identity"}) as answer:
+        answer.raise_for_status()
+        if urlsplit(answer.url).netloc != urlsplit(url).netloc:
+            raise ValueError(f"it leads to another host, {urlsplit(answer.url).netloc}")
+        received = 0
+        with open(path, "wb") as file:
+            for part in answer.iter_content(1 << 16):
+                received += len(part)
+                if received > limit:
+                    raise ValueError(f"expected {limit:,} bytes at most, got more")
+                if time.monotonic() - started > DEADLINE:
+                    raise ValueError(f"not complete after {DEADLINE} seconds")
+                file.write(part)
 
 
 def fetch_all(report):
@@ -87,7 +115,6 @@ def fetch_all(report):
     list of str
         Names of needed files that could not be had.
     """
-    pooch.get_logger().setLevel("ERROR")
     missing, unreachable = [], set()
     for name, entry in REGISTRY.items():
         try:

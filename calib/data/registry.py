@@ -54,7 +54,8 @@ class DataFile:
     def problem(self, content):
         """Say what is wrong with the bytes of a file, or None if it is the registered one."""
         if self.content_sha256:
-            return sst2.problem(content, self.content_sha256)
+            problem = sst2.problem(content, self.content_sha256)
+            return problem and f"{problem}, found {len(content):,} bytes ({likely_cause(content, self.size)})"
         found = hashlib.sha256(content).hexdigest()
         if found == self.sha256:
             return None
