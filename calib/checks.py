@@ -61,8 +61,13 @@ def as_logits(logits, name="logits"):
 def refuse_nonfinite(logits, name="logits"):
     """Raise for the first row with a NaN, a +inf, or nothing but -inf."""
     for row, values in enumerate(logits):
-        if np.isnan(values).any() or np.isposinf(values).any():
-            raise ValueError(f"{name}: expected finite values (or -inf for a masked class), got {values} in row {row}")
+        bad = np.isnan(values) | np.isposinf(values)
+        if bad.any():
+            column = int(bad.argmax())
+            raise ValueError(
+                f"{name}: expected finite values (or -inf for a masked class), got {values[column]} in row {row}, "
+                f"column {column}"
+            )
         if np.isneginf(values).all():
             raise ValueError(f"{name}: expected at least one finite value per row, got none in row {row}")
 
@@ -71,9 +76,11 @@ def as_probabilities(probabilities, name="probabilities"):
     """Check probabilities (n, K): values in [0, 1], rows that sum to one at the precision of their type."""
     probabilities = as_floats(name, probabilities, 2)
     if not (probabilities.min() >= 0 and probabilities.max() <= 1):  # false for NaN
-        row = _first(~((probabilities >= 0) & (probabilities <= 1)))
+        bad = ~((probabilities >= 0) & (probabilities <= 1))
+        row, column = _first(bad), int(bad[_first(bad)].argmax())
         raise ValueError(
-            f"{name}: expected values in [0, 1], got {probabilities[row]} in row {row} (are these logits?)"
+            f"{name}: expected values in [0, 1], got {probabilities[row, column]} in row {row}, column {column} "
+            "(are these logits?)"
         )
     sums = probabilities.sum(axis=1, dtype=np.float64)
     tolerance = max(1e-6, 2 * float(np.finfo(probabilities.dtype).eps))

@@ -36,7 +36,7 @@ def top_label(probabilities, labels):
     probabilities = as_probabilities(probabilities)
     labels = as_labels(labels, *probabilities.shape)
     top = probabilities.argmax(axis=1)
-    return np.take_along_axis(probabilities, top[:, None], axis=1)[:, 0], top == labels
+    return probabilities[np.arange(len(top)), top], top == labels
 
 
 def bin_edges(confidence, bins):
@@ -63,13 +63,17 @@ def _edges(confidence, bins):
         return _equal_mass_edges(confidence, bins.n_bins)
     if np.ndim(bins) == 0:
         n_bins = as_count(bins, "bins")
-        return (np.arange(n_bins + 1) / n_bins).astype(confidence.dtype)
+        return _equal_width_edges(n_bins, confidence.dtype)
     edges = as_floats("bins", bins, 1)
     widths = np.diff(edges)
     ascending = len(edges) > 1 and (widths[:-1] > 0).all() and widths[-1] >= 0  # [1, 1] may close the edges
     if not ascending or edges[0] != 0 or edges[-1] != 1:
         raise ValueError(f"bins: expected ascending edges from 0 to 1, got {edges}")
     return edges.astype(confidence.dtype)
+
+
+def _equal_width_edges(n_bins, dtype):
+    return (np.arange(n_bins + 1) / n_bins).astype(dtype)
 
 
 def _equal_mass_edges(confidence, n_bins):
@@ -86,8 +90,13 @@ def assign_bins(confidence, edges):
 
     A confidence is compared with the edges rounded to its own type: float32 0.7 starts the bin at 7/10.
     """
-    inner = edges[1:-1]
-    return np.searchsorted(inner, confidence, side="right")
+    last = len(edges) - 2
+    if not np.array_equal(edges, _equal_width_edges(last + 1, edges.dtype)):
+        return np.searchsorted(edges[1:-1], confidence, side="right")
+    near = np.minimum((confidence * edges.dtype.type(last + 1)).astype(np.intp), last)
+    near -= confidence < edges[near]
+    near += (confidence >= edges[near + 1]) & (near < last)
+    return near
 
 
 def wilson_interval(successes, totals):
@@ -197,4 +206,7 @@ def ece(confidence, correct, bins):
     >>> round(ece([0.9, 0.8], [True, True], bins=10), 12)
     0.15
     """
-    return reliability_table(confidence, correct, bins).ece
+    confidence = as_confidence(confidence)
+    difference = as_correct(correct, len(confidence)) - confidence.astype(np.float64, copy=False)
+    members = assign_bins(confidence, _edges(confidence, bins))
+    return float(np.abs(np.bincount(members, weights=difference)).sum() / len(confidence))

@@ -5,7 +5,7 @@ import numpy as np
 from calib.checks import as_confidence, as_correct, as_count, as_floats
 from calib.reliability import assign_bins, bin_edges
 
-BLOCK = 1 << 22  # numbers held at once
+BLOCK = 1 << 20  # drawn rows held at once
 
 
 def bootstrap_indices(n, replicates=2000, seed=113):
@@ -22,6 +22,22 @@ def bootstrap_indices(n, replicates=2000, seed=113):
     return np.random.default_rng(seed).integers(0, n, size=(replicates, n))
 
 
+def bootstrap_blocks(n, replicates=2000, seed=113):
+    """The rows of `bootstrap_indices`, a block of replicates at a time, where the whole array would be too large.
+
+    Examples
+    --------
+    >>> blocks = bootstrap_blocks(4, replicates=2)
+    >>> np.array_equal(np.concatenate(list(blocks)), bootstrap_indices(4, replicates=2))
+    True
+    """
+    n, replicates = as_count(n, "n"), as_count(replicates, "replicates")
+    generator = np.random.default_rng(seed)
+    step = max(1, BLOCK // n)
+    for start in range(0, replicates, step):
+        yield generator.integers(0, n, size=(min(step, replicates - start), n))
+
+
 def bootstrap_mean(values, indices):
     """Mean of each replicate.
 
@@ -29,7 +45,7 @@ def bootstrap_mean(values, indices):
     ----------
     values : array_like (n,) or (n, m)
         One number per row, or m numbers per row that are resampled together.
-    indices : ndarray int (replicates, n)
+    indices : ndarray int (replicates, n), or an iterable of such blocks
 
     Returns
     -------
@@ -45,8 +61,13 @@ def bootstrap_mean(values, indices):
     if not np.isfinite(columns).all():
         row = int((~np.isfinite(columns)).any(axis=1).argmax())
         raise ValueError(f"values: expected finite numbers, got {columns[row]} in row {row}")
-    indices = _check_indices(indices, len(columns))
-    means = _weighted_sums(columns, indices) / indices.shape[1]
+    n = len(columns)
+    means = []
+    for block in _blocks(indices, n):
+        flat = block + n * np.arange(len(block))[:, None]
+        times_drawn = np.bincount(flat.ravel(), minlength=n * len(block)).reshape(len(block), n)
+        means.append(times_drawn @ columns / block.shape[1])
+    means = np.concatenate(means)
     return means if values.ndim == 2 else means[:, 0]
 
 
@@ -60,7 +81,7 @@ def bootstrap_ece(confidence, correct, bins, indices):
     confidence, correct : array_like (n,)
     bins : sequence
         Each a number of equal-width bins, an EqualMass or edges, as in `reliability_table`.
-    indices : ndarray int (replicates, n)
+    indices : ndarray int (replicates, n), or an iterable of such blocks
 
     Returns
     -------
@@ -74,20 +95,30 @@ def bootstrap_ece(confidence, correct, bins, indices):
     """
     confidence = as_confidence(confidence)
     difference = as_correct(correct, len(confidence)) - confidence.astype(np.float64)
-    indices = _check_indices(indices, len(confidence))
     if not hasattr(bins, "__len__") or len(bins) == 0:
         raise ValueError(f"bins: expected a sequence of declarations of bins, such as [15], got {bins!r}")
-    columns = []
-    for declared in bins:
-        edges = bin_edges(confidence, declared)
-        members = assign_bins(confidence, edges)
-        used, members = np.unique(members, return_inverse=True)
-        spread = np.zeros((len(confidence), len(used)))
-        spread[np.arange(len(confidence)), members] = difference
-        columns.append(spread)
-    starts = np.cumsum([0, *(spread.shape[1] for spread in columns[:-1])])
-    sums = np.abs(_weighted_sums(np.hstack(columns), indices))
-    return np.add.reduceat(sums, starts, axis=1) / indices.shape[1]
+    members = [assign_bins(confidence, bin_edges(confidence, declared)) for declared in bins]
+    group, groups = _common_refinement(members)
+    sums = [_group_sums(block, group, difference, len(groups)) for block in _blocks(indices, len(confidence))]
+    shares = np.concatenate(sums) / len(confidence)
+    replicates = [np.abs(shares @ (column[:, None] == np.unique(column))).sum(axis=1) for column in groups.T]
+    return np.column_stack(replicates)
+
+
+def _common_refinement(members):
+    """Number of the group of rows that share all their bins, (n,), and the bins of each group, (groups, declarations)."""
+    code = np.zeros(len(members[0]), dtype=np.int64)
+    for member in members:
+        _, code = np.unique(code * (member.max() + 1) + member, return_inverse=True)
+    _, first = np.unique(code, return_index=True)
+    return code, np.column_stack(members)[first]
+
+
+def _group_sums(block, group, difference, n_groups):
+    """Sum of the differences of the drawn rows, by group, (replicates, groups)."""
+    numbers = group[block] + n_groups * np.arange(len(block))[:, None]
+    sums = np.bincount(numbers.ravel(), weights=difference[block].ravel(), minlength=n_groups * len(block))
+    return sums.reshape(len(block), n_groups)
 
 
 def interval(replicates, level=0.95):
@@ -109,23 +140,16 @@ def interval(replicates, level=0.95):
     return tuple(np.percentile(replicates, [outside, 100 - outside], axis=0))
 
 
-def _check_indices(indices, n):
-    indices = np.asarray(indices)
-    if indices.ndim != 2 or indices.dtype.kind not in "iu" or indices.size == 0:
-        shape = f"shape {indices.shape} of type {indices.dtype}"
-        raise ValueError(f"indices: expected integers (replicates, n), got {shape}")
-    if indices.min() < 0 or indices.max() >= n:
-        raise ValueError(f"indices: expected values from 0 to {n - 1}, got {indices.min()} to {indices.max()}")
-    return indices
-
-
-def _weighted_sums(columns, indices):
-    """Sum of each column over the rows of each replicate: how often a row was drawn, times its values."""
-    n = len(columns)
-    step = max(1, BLOCK // max(n, indices.shape[1]))
-    sums = []
-    for block in np.split(indices, range(step, len(indices), step)):
-        flat = block + n * np.arange(len(block))[:, None]
-        times_drawn = np.bincount(flat.ravel(), minlength=n * len(block)).reshape(len(block), n)
-        sums.append(times_drawn.astype(np.float64) @ columns)
-    return np.concatenate(sums)
+def _blocks(indices, n):
+    """Check drawn rows, an array or an iterable of arrays, and yield them so many at a time as memory should hold."""
+    if isinstance(indices, (np.ndarray, list, tuple)):
+        indices = [np.asarray(indices)]
+    for array in indices:
+        if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
+            shape = f"shape {array.shape} of type {array.dtype}"
+            raise ValueError(f"indices: expected integers (replicates, n), got {shape}")
+        if array.min() < 0 or array.max() >= n:
+            raise ValueError(f"indices: expected values from 0 to {n - 1}, got {array.min()} to {array.max()}")
+        step = max(1, BLOCK // max(n, array.shape[1]))
+        for start in range(0, len(array), step):
+            yield array[start : start + step].astype(np.int64, copy=False)

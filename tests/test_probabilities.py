@@ -104,8 +104,8 @@ TAKES_LOGITS = {
     "Predictions": lambda z, y: Predictions(range(len(z)), z, y),
 }
 BAD_LOGITS = {
-    "nan": ([[0, 1], [0, np.nan], [np.nan, 0]], r"expected finite values .*, got \[ *0\. +nan\] in row 1"),
-    "+inf": ([[0, 1], [0, 1], [np.inf, 0]], r"expected finite values .*, got \[inf +0\.\] in row 2"),
+    "nan": ([[0, 1], [0, np.nan], [np.nan, 0]], r"expected finite values .*, got nan in row 1, column 1"),
+    "+inf": ([[0, 1], [0, 1], [np.inf, 0]], r"expected finite values .*, got inf in row 2, column 0"),
     "all masked": ([[0, 1], [-np.inf] * 2, [0, 1]], r"expected at least one finite value per row, got none in row 1"),
     "one column": ([[0.5], [1], [2]], r"expected .* at least two, got shape \(3, 1\) .*; .* pass two columns"),
     "one axis": ([0.5, 1, 2], r"expected shape \(n, K\), got shape \(3,\) of type float64"),
