@@ -78,9 +78,10 @@ def as_probabilities(probabilities, name="probabilities"):
     if not (probabilities.min() >= 0 and probabilities.max() <= 1):  # false for NaN
         bad = ~((probabilities >= 0) & (probabilities <= 1))
         row, column = _first(bad), int(bad[_first(bad)].argmax())
+        hint = "logits?" if name == "probabilities" else "votes? Divide them by the sum of their row"
         raise ValueError(
             f"{name}: expected values in [0, 1], got {probabilities[row, column]} in row {row}, column {column} "
-            "(are these logits?)"
+            f"(are these {hint})"
         )
     sums = probabilities.sum(axis=1, dtype=np.float64)
     tolerance = max(1e-6, 2 * float(np.finfo(probabilities.dtype).eps))

@@ -106,7 +106,7 @@ def bootstrap_ece(confidence, correct, bins, indices):
 
 
 def _common_refinement(members):
-    """Number of the group of rows that share all their bins, (n,), and the bins of each group, (groups, declarations)."""
+    """Group of each row, (n,), where groups share all their bins; bins of each group, (groups, declarations)."""
     code = np.zeros(len(members[0]), dtype=np.int64)
     for member in members:
         _, code = np.unique(code * (member.max() + 1) + member, return_inverse=True)

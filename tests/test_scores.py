@@ -158,7 +158,7 @@ BAD_TARGETS = {
     "no labels": (np.empty(0, dtype=int), r"expected shape \(3,\), got shape \(0,\)"),
     "none": (None, r"expected shape \(3,\), got shape \(\)"),
     "too many classes": ([[1, 0, 0]] * 3, r"expected labels \(3,\) or distributions \(3, 2\), got shape \(3, 3\)"),
-    "votes": ([[1, 0], [40, 7], [0, 1]], r"expected values in \[0, 1\], got \[40. +7.\] in row 1"),
+    "votes": ([[1, 0], [40, 7], [0, 1]], r"expected values in \[0, 1\], got 40.0 in row 1, column 0 \(are these votes\?"),
     "sum below one": ([[1, 0], [0.4, 0.5], [0, 1]], r"expected rows that sum to 1, got 0.9 in row 1"),
     "negative weight": ([[1, 0], [0, 1], [1.5, -0.5]], r"expected values in \[0, 1\], got .* in row 2"),
     "nan": ([[1, 0], [0, 1], [np.nan, 1]], r"expected values in \[0, 1\], got .* in row 2"),
@@ -175,7 +175,7 @@ def test_bad_targets_are_refused_by_name_and_row(function, targets, message):
 @pytest.mark.parametrize(
     "probabilities, message",
     [
-        ([[8, -3], [1, 0]], r"expected values in \[0, 1\], got \[ 8. -3.\] in row 0 \(are these logits\?\)"),
+        ([[8, -3], [1, 0]], r"expected values in \[0, 1\], got 8.0 in row 0, column 0 \(are these logits\?\)"),
         ([[0.5, 0.5], [0.5, 0.6]], r"expected rows that sum to 1, got 1.1 in row 1"),
         ([[0.5, 0.5], [np.nan, 0.5]], r"expected values in \[0, 1\], got .* in row 1"),
         ([0.5, 0.5], r"expected shape \(n, K\), got shape \(2,\) of type float64"),
