@@ -12,8 +12,9 @@ class IsotonicCalibration:
     """One monotone map per class on the softmax at T = 1, then renormalised.
 
     Each map is scikit-learn's `IsotonicRegression`: linear between the scores it was fitted on, with values in [0, 1],
-    clipped outside their range. Mapped values get a floor of 1e-9 before the rows are divided by their sums, so a class
-    that no label names keeps its column. The maps differ between classes: the predicted class can change.
+    clipped outside their range; scores less than 1e-15 apart count as one. Mapped values get a floor of 1e-9 before
+    the rows are divided by their sums, so a class that no label names keeps its column. The maps differ between
+    classes: the predicted class can change.
 
     Attributes
     ----------

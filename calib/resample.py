@@ -74,7 +74,11 @@ def bootstrap_mean(values, indices):
 def bootstrap_ece(confidence, correct, bins, indices):
     """ECE of each replicate, for several declarations of bins on the same resampled rows.
 
-    Edges are those of the whole sample; only the rows are resampled.
+    Edges are those of the whole sample; only the rows are resampled. Read percentiles of these replicates as the
+    spread of the estimate, not as an interval of the truth: the ECE takes absolute values, and resampling adds the
+    noise once more. For a calibrated forecaster at n = 256 the 95% interval did not contain the true 0 in any of
+    1,000 simulations; for an overconfident one it contained the truth in 88% with 5 bins and in 10% with 20. Nor does
+    the interval of a difference of nested ECEs cover, which cannot be negative (``tests/measure/simulations.py``).
 
     Parameters
     ----------

@@ -158,7 +158,10 @@ BAD_TARGETS = {
     "no labels": (np.empty(0, dtype=int), r"expected shape \(3,\), got shape \(0,\)"),
     "none": (None, r"expected shape \(3,\), got shape \(\)"),
     "too many classes": ([[1, 0, 0]] * 3, r"expected labels \(3,\) or distributions \(3, 2\), got shape \(3, 3\)"),
-    "votes": ([[1, 0], [40, 7], [0, 1]], r"expected values in \[0, 1\], got 40.0 in row 1, column 0 \(are these votes\?"),
+    "votes": (
+        [[1, 0], [40, 7], [0, 1]],
+        r"expected values in \[0, 1\], got 40.0 in row 1, column 0 \(are these votes\?",
+    ),
     "sum below one": ([[1, 0], [0.4, 0.5], [0, 1]], r"expected rows that sum to 1, got 0.9 in row 1"),
     "negative weight": ([[1, 0], [0, 1], [1.5, -0.5]], r"expected values in \[0, 1\], got .* in row 2"),
     "nan": ([[1, 0], [0, 1], [np.nan, 1]], r"expected values in \[0, 1\], got .* in row 2"),
