@@ -26,6 +26,8 @@ class Objective:
         Mean under the target of the logits less their row maximum: 0 where every target is at a maximum.
     spread : float
         Sum of all finite logits less their row maximum.
+    resolution : float
+        Relative step of beta below which the objective does not change.
     flat : bool
         True where every temperature gives the same predictions.
     """
@@ -38,6 +40,7 @@ class Objective:
         self.axis = 0 if self.turned else 1
         single = self.logits.size > SMALL and self.logits.dtype.itemsize < 8
         self.dtype = np.dtype(np.float32 if single else np.float64)
+        self.resolution = max(1e-12, float(np.finfo(self.dtype).eps) if single else 0)
         step = max(1, TILE // n_classes)
         self.tiles = [slice(start, min(start + step, n)) for start in range(0, n, step)]
         self.top = np.empty(n, self.dtype)
@@ -60,13 +63,17 @@ class Objective:
     def nll(self, beta):
         """Mean NLL and its first two derivatives by beta; first the beta itself, at the precision that was used."""
         beta = float(self.dtype.type(beta))
-        value, mean, variance = np.sum(self._each(lambda i: self._nll(i, beta)), axis=0) / len(self.logits)
+        value, mean, variance = self._mean(lambda i: self._nll(i, beta))
         return beta, float(value - beta * self.at_target), float(mean - self.at_target), float(variance)
 
     def brier(self, beta):
         """Mean Brier score and its derivative by beta."""
-        value, slope = np.sum(self._each(lambda i: self._brier(i, beta)), axis=0) / len(self.logits)
+        value, slope = self._mean(lambda i: self._brier(i, beta))
         return float(value), float(slope)
+
+    def _mean(self, function):
+        """Sums of all tiles, over the number of rows."""
+        return np.add.reduce(self._each(function)) / len(self.logits)
 
     def _each(self, function):
         """Results of a function of the number of a tile, in their order, so that sums do not depend on the threads."""
@@ -129,12 +136,12 @@ class Objective:
         weights = np.exp(scaled)
         if self.masked[i]:
             scaled[np.isneginf(scaled)] = 0
-        total = weights.sum(axis=self.axis).astype(np.float64, copy=False)
+        total = np.add.reduce(weights, axis=self.axis).astype(np.float64, copy=False)
         weights *= scaled
-        mean = weights.sum(axis=self.axis) / total
+        mean = np.add.reduce(weights, axis=self.axis) / total
         weights *= scaled
-        variance = weights.sum(axis=self.axis) / total - mean**2
-        return np.log(total).sum(), mean.sum() / beta, variance.sum() / beta**2
+        variance = np.add.reduce(weights, axis=self.axis) / total - mean * mean
+        return np.add.reduce(np.log(total)), np.add.reduce(mean) / beta, np.add.reduce(variance) / beta**2
 
     def _brier(self, i, beta):
         margins, targets = self._margins(i).astype(np.float64, copy=False), self.targets[self.tiles[i]]

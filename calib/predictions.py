@@ -131,7 +131,7 @@ def count_overlap(fitted, evaluated, declared=False):
     shared = np.intersect1d(fitted.ids, evaluated.ids)
     if len(shared) and not declared:
         raise ValueError(
-            f"fitted, evaluated: expected no example in both, got {len(shared)}, the first {shared[0]!r}; "
+            f"fitted, evaluated: expected no example in both, got {len(shared)}, the first {shared[0].item()!r}; "
             "remove them with without(ids), or declare the overlap where the protocol has it"
         )
     return len(shared)
@@ -143,7 +143,7 @@ def _check_ids(ids, n):
         raise ValueError(f"ids: expected {n} integers or strings, got shape {ids.shape} of type {ids.dtype}")
     values, counts = np.unique(ids, return_counts=True)
     if len(values) < n:
-        raise ValueError(f"ids: expected unique names, got {values[counts > 1][0]!r} {counts.max()} times")
+        raise ValueError(f"ids: expected unique names, got {values[counts > 1][0].item()!r} {counts.max()} times")
     return ids
 
 

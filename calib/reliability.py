@@ -55,10 +55,11 @@ def bin_edges(confidence, bins):
     >>> bin_edges([0.5, 0.5, 0.5, 0.9], EqualMass(2)).tolist()
     [0.0, 0.9, 1.0]
     """
-    return _edges(as_confidence(confidence), bins)
+    return declared_edges(as_confidence(confidence), bins)
 
 
-def _edges(confidence, bins):
+def declared_edges(confidence, bins):
+    """Edges as in `bin_edges`, for checked confidences."""
     if isinstance(bins, EqualMass):
         return _equal_mass_edges(confidence, bins.n_bins)
     if np.ndim(bins) == 0:
@@ -91,7 +92,7 @@ def assign_bins(confidence, edges):
     A confidence is compared with the edges rounded to its own type: float32 0.7 starts the bin at 7/10.
     """
     last = len(edges) - 2
-    if not np.array_equal(edges, _equal_width_edges(last + 1, edges.dtype)):
+    if len(confidence) < 8192 or not np.array_equal(edges, _equal_width_edges(last + 1, edges.dtype)):
         return np.searchsorted(edges[1:-1], confidence, side="right")
     near = np.minimum((confidence * edges.dtype.type(last + 1)).astype(np.intp), last)
     near -= confidence < edges[near]
@@ -185,7 +186,7 @@ def reliability_table(confidence, correct, bins):
     """
     confidence = as_confidence(confidence)
     correct = as_correct(correct, len(confidence))
-    edges = _edges(confidence, bins)
+    edges = declared_edges(confidence, bins)
     members = assign_bins(confidence, edges)
     size = len(edges) - 1
     counts = np.bincount(members, minlength=size)
@@ -208,5 +209,5 @@ def ece(confidence, correct, bins):
     """
     confidence = as_confidence(confidence)
     difference = as_correct(correct, len(confidence)) - confidence.astype(np.float64, copy=False)
-    members = assign_bins(confidence, _edges(confidence, bins))
+    members = assign_bins(confidence, declared_edges(confidence, bins))
     return float(np.abs(np.bincount(members, weights=difference)).sum() / len(confidence))

@@ -4,7 +4,7 @@ import numpy as np
 
 from calib.checks import as_confidence, as_correct, as_floats, as_labels, as_logits, as_temperature
 from calib.probabilities import shift
-from calib.reliability import bin_edges, reliability_table
+from calib.reliability import declared_edges, reliability_table
 
 
 def sweep_temperatures(logits, labels, temperatures, bins):
@@ -65,12 +65,12 @@ def sweep_bins(confidence, correct, bins):
     [0.46, 0.46]
     """
     confidence = as_confidence(confidence)
-    order = np.argsort(confidence, kind="stable")
+    order = np.argsort(confidence)
     confidence, correct = confidence[order], as_correct(correct, len(confidence))[order]
     total = np.concatenate([[0.0], np.cumsum(correct - confidence.astype(np.float64))])
     result = []
     for declared in bins:
-        cuts = np.searchsorted(confidence, bin_edges(confidence, declared)[1:-1], side="left")
+        cuts = np.searchsorted(confidence, declared_edges(confidence, declared)[1:-1], side="left")
         ends = np.concatenate([[0], cuts, [len(confidence)]])
         result.append(np.abs(np.diff(total[ends])).sum() / len(confidence))
     return np.array(result)

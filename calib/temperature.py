@@ -179,7 +179,7 @@ def _newton(problem, bounds):
         step = -slope / curvature if curvature > 0 else -np.sign(slope) * np.inf
         inside = low < beta + step < high
         error = abs(step) ** 3 / last**2 if np.isfinite(last) else np.inf  # what a step after this one would mend
-        if abs(step) <= 1e-12 * beta or (inside and error <= 1e-13 * beta):
+        if abs(step) <= problem.resolution * beta or (inside and error <= 1e-13 * beta):
             return _result(beta + step, trace, bounds, value + slope * step / 2)
         if inside:
             beta, last = beta + step, abs(step)

@@ -181,3 +181,31 @@ def test_an_affine_fit_does_not_depend_on_the_scale_of_the_logits(scale):
     labels = (2 * logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
     probabilities = [AffineScaling("matrix").fit(c * logits, labels).predict_proba(c * logits) for c in (1, scale)]
     np.testing.assert_allclose(*probabilities, atol=1e-4)
+
+
+@pytest.mark.parametrize("calibrator", [TemperatureScaling(), IsotonicCalibration(), AffineScaling("matrix")])
+def test_an_object_that_was_not_fitted_says_so_by_its_name(calibrator):
+    name = type(calibrator).__name__
+    with pytest.raises(ValueError, match=rf"^{name}: expected a fitted object; call fit\(logits, targets\) first$"):
+        calibrator.predict_proba(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("calibrator", [IsotonicCalibration(), AffineScaling("matrix")])
+def test_other_classes_than_in_the_fit_are_refused(calibrator, simulate):
+    calibrator.fit(*simulate(200, 3))
+    with pytest.raises(ValueError, match=r"^logits: expected 3 columns, as in fit, got 2$"):
+        calibrator.predict_proba(np.zeros((2, 2)))
+
+
+def test_equal_logits_give_an_affine_fit_of_the_base_rates():
+    probabilities = AffineScaling("vector").fit(np.zeros((4, 2)), [0, 0, 0, 1]).predict_proba(np.zeros((1, 2)))
+    np.testing.assert_allclose(probabilities, [[0.75, 0.25]], atol=1e-6)
+
+
+def test_a_fit_that_does_not_end_says_so(simulate, monkeypatch):
+    import scipy.optimize
+
+    search = scipy.optimize.minimize
+    monkeypatch.setattr(scipy.optimize, "minimize", lambda *a, options, **k: search(*a, options={"maxiter": 1}, **k))
+    with pytest.raises(ValueError, match="^targets: the fit of matrix scaling did not end"):
+        AffineScaling("matrix").fit(*simulate(200, 3))

@@ -86,3 +86,14 @@ def test_the_offending_row_is_named_in_any_tile(large, n_classes, value):
     logits[-2, labels[-2]] = value
     with pytest.raises(ValueError, match=f"^logits: expected .* in row {len(logits) - 2}"):
         fit_temperature(logits, labels)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_start_at_the_optimum_ends_at_once(simulate, soft):
+    """With float32 the start from some of the rows can lie within the resolution of 1/T from the optimum."""
+    logits, labels = simulate(10_000, 10)
+    logits = logits.astype(np.float32)
+    targets = softmax(logits, 2.5) if soft else labels
+    found = fit_temperature(logits, targets)
+    assert found.iterations <= 8
+    assert found.temperature == pytest.approx(fit_temperature(logits.astype(np.float64), targets).temperature, rel=1e-7)

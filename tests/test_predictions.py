@@ -159,3 +159,13 @@ def test_ids_to_leave_out_may_be_any_collection_of_their_type():
 def test_a_selection_holds_at_least_one_example(rows):
     with pytest.raises(ValueError, match="^rows: expected at least one example"):
         Predictions(ids=[1, 2, 3], logits=np.zeros((3, 2))).select(rows)
+
+
+def test_labels_and_votes_given_as_lists_become_arrays_of_whole_numbers():
+    predictions = Predictions(ids=["a", "b"], logits=np.zeros((2, 2)), labels=[0, 1], votes=[[1, 2], [3, 0]])
+    assert predictions.labels.dtype == predictions.votes.dtype == np.int64
+
+
+def test_the_first_of_several_repeated_ids_is_named():
+    with pytest.raises(ValueError, match="expected unique names, got 'b' 2 times"):
+        Predictions(ids=["a", "b", "b"], logits=np.zeros((3, 2)))

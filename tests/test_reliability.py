@@ -245,3 +245,31 @@ def test_edges_that_equal_mass_bins_gave_can_be_declared_again():
     confidence, correct = [0.5, 1.0, 1.0], [1, 1, 0]
     edges = bin_edges(confidence, EqualMass(2))
     assert ece(confidence, correct, edges) == ece(confidence, correct, EqualMass(2)) == pytest.approx(0.5)
+
+
+def test_a_cut_among_the_smallest_ties_moves_to_the_next_value():
+    assert bin_edges([0.1, 0.1, 0.1, 0.2, 0.3], EqualMass(2)).tolist() == [0, 0.2, 1]
+
+
+@pytest.mark.parametrize(("successes", "totals"), [([5], [3]), ([-1], [3]), ([1, 4], [2, 3])])
+def test_wilson_refuses_more_successes_than_trials(successes, totals):
+    with pytest.raises(ValueError, match="^successes: expected numbers from 0 to the totals$"):
+        wilson_interval(successes, totals)
+
+
+@pytest.mark.parametrize("bins", [[[0, 1]], [["a", "b"]]])
+def test_edges_are_one_row_of_numbers(bins):
+    with pytest.raises(ValueError, match="^bins: expected"):
+        ece([0.5], [1], bins)
+
+
+def test_many_rows_fall_into_the_same_bins_as_few():
+    """Above some number of rows bins are computed and not searched for."""
+    rng = np.random.default_rng(0)
+    for dtype in (np.float16, np.float32, np.float64):
+        confidence = rng.integers(0, 1001, 20_000) / 1000
+        confidence = np.concatenate([confidence, *(np.arange(n + 1) / n for n in (7, 15, 20))]).astype(dtype)
+        for bins in (1, 7, 15, 20, 100):
+            edges = bin_edges(confidence, bins)
+            expected = np.searchsorted(edges[1:-1], confidence, side="right")
+            np.testing.assert_array_equal(assign_bins(confidence, edges), expected)

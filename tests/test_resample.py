@@ -7,7 +7,7 @@ import pytest
 
 from calib import EqualMass, ece, resample
 from calib.reliability import bin_edges
-from calib.resample import bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
+from calib.resample import bootstrap_blocks, bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
 
 
 def test_indices_are_those_that_the_protocol_names():
@@ -141,3 +141,35 @@ def test_a_value_that_is_not_finite_is_named_and_spoils_no_replicate(value):
 def test_bins_of_a_bootstrap_are_a_sequence(bins):
     with pytest.raises(ValueError, match="^bins: expected a sequence"):
         bootstrap_ece([0.9, 0.8], [1, 1], bins, np.array([[0, 1]]))
+
+
+@pytest.mark.parametrize("n", [3, 1 << 18, 1 << 20])
+def test_blocks_hold_the_rows_of_the_whole_array(n):
+    blocks = list(bootstrap_blocks(n, replicates=9, seed=5))
+    assert max(block.size for block in blocks) <= max(1 << 20, n)
+    assert len(blocks) == {3: 1, 1 << 18: 3, 1 << 20: 9}[n]
+    np.testing.assert_array_equal(np.concatenate(blocks), bootstrap_indices(n, replicates=9, seed=5))
+
+
+def test_replicates_do_not_depend_on_the_blocks():
+    rng = np.random.default_rng(0)
+    confidence, correct = rng.uniform(0.5, 1, 50), rng.integers(0, 2, 50)
+    indices = bootstrap_indices(50, replicates=12)
+    for cuts in ([], [5], [1, 2, 3], [11]):
+        blocks = iter(np.split(indices, cuts))
+        np.testing.assert_array_equal(
+            bootstrap_ece(confidence, correct, [5, 10], blocks), bootstrap_ece(confidence, correct, [5, 10], indices)
+        )
+    assert bootstrap_mean(confidence, iter([indices])).tolist() == bootstrap_mean(confidence, indices).tolist()
+
+
+@pytest.mark.parametrize("arguments", [(0,), (-1,), (2.5,), (3, 0)])
+def test_blocks_refuse_what_the_whole_array_refuses(arguments):
+    with pytest.raises(ValueError, match="expected a whole number of at least 1"):
+        next(bootstrap_blocks(*arguments))
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, -0.1])
+def test_a_level_lies_between_0_and_1(level):
+    with pytest.raises(ValueError, match="^level: expected a number between 0 and 1"):
+        interval(np.arange(5.0), level)

@@ -208,3 +208,28 @@ def test_masked_entries_are_refused_and_not_counted(call, which):
     values[which] = np.ma.masked_equal(values[which] + 0, values[which].flat[0])
     with pytest.raises(ValueError, match="expected an array without masked entries"):
         call(values["logits"], values["labels"])
+
+
+def test_entropy_of_certainty_is_zero_whatever_lay_in_memory():
+    for _ in range(20):
+        np.full((1000, 2), np.nan)
+        assert not entropy(np.tile([1.0, 0.0], (1000, 1))).any()
+
+
+@pytest.mark.parametrize("scores", [[0.5, 1], [["a", "b"]], np.empty((0, 2))])
+def test_accuracy_names_its_scores(scores):
+    with pytest.raises(ValueError, match="^scores: expected"):
+        accuracy(scores, [0])
+
+
+def test_probabilities_in_half_precision_pass_with_sums_at_that_precision():
+    rng = np.random.default_rng(0)
+    probabilities = softmax(rng.normal(size=(200, 300))).astype(np.float16)
+    assert brier(probabilities, np.zeros(200, dtype=int)) == pytest.approx(1, abs=0.05)
+    with pytest.raises(ValueError, match="expected rows that sum to 1"):
+        brier(np.float16([[0.5, 0.497]]), [0])
+
+
+def test_a_probability_above_one_is_named_even_in_a_row_that_sums_to_one():
+    with pytest.raises(ValueError, match=r"got 1\.5 in row 1, column 1 \(are these logits\?\)"):
+        brier([[0.5, 0.5, 0], [0, 1.5, -0.5]], [0, 1])

@@ -318,3 +318,25 @@ def test_an_unidentified_temperature_stays_within_the_bounds(bounds, temperature
 def test_bad_bounds_are_refused(bounds):
     with pytest.raises(ValueError, match="^bounds: expected two temperatures"):
         fit_temperature(np.eye(3), [0, 1, 1], bounds=bounds)
+
+
+@pytest.mark.parametrize("objective", ["nll", "brier"])
+def test_an_unidentified_fit_has_the_score_of_equal_probabilities_and_no_trace(objective):
+    found = fit_temperature(np.full((3, 4), 7.0), [0, 1, 2], objective)
+    assert found.objective == pytest.approx({"nll": np.log(4), "brier": 0.75}[objective])
+    assert found.trace.shape == (0, 3) and found.iterations == 0
+
+
+def test_bisection_takes_a_hundred_steps_by_default():
+    assert bisect_temperature([[6.0, 0.0]] * 4, [0, 0, 0, 1]).iterations == 100
+
+
+def test_valleys_of_the_brier_score_that_lie_close_are_told_apart():
+    """A dense grid of 1/T, ten times as fine as that of the search, sees no lower score."""
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        margins = np.exp(rng.normal(0, 2, 12))
+        logits, labels = np.column_stack([margins, np.zeros(12)]), rng.integers(0, 2, 12)
+        found = fit_temperature(logits, labels, "brier")
+        grid = [brier(softmax(logits, T), labels) for T in np.geomspace(1e-4, 1e4, 1000)]
+        assert found.objective <= min(grid) + 1e-12
