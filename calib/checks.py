@@ -13,7 +13,7 @@ def _describe(value):
 
 def _array(name, value):
     """Return `value` as an array; ragged lists and hidden entries are errors."""
-    if np.ma.is_masked(value):
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name}: expected an array without masked entries; choose the rows first")
     try:
         return np.asarray(value)
@@ -100,9 +100,8 @@ def as_labels(labels, n, n_classes, name="labels"):
         raise ValueError(f"{name}: expected shape ({n},), got {_describe(labels)}{hint}")
     if labels.dtype.kind not in "iu":
         raise ValueError(f"{name}: expected integers, got {_describe(labels)}")
-    bad = (labels < 0) | (labels >= n_classes)
-    if bad.any():
-        row = _first(bad)
+    if labels.min() < 0 or labels.max() >= n_classes:
+        row = _first((labels < 0) | (labels >= n_classes))
         raise ValueError(f"{name}: expected values from 0 to {n_classes - 1}, got {labels[row]} in row {row}")
     return labels.astype(np.int64, copy=False)
 
