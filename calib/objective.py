@@ -4,17 +4,13 @@ Large float16 and float32 logits are summed over classes in float32 and over row
 one on few numbers, is in float64 throughout. Nothing of the size of the logits is ever copied as a whole.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
 from calib.checks import as_matrix, as_targets, refuse_nonfinite
+from calib.tiles import each, tiles
 
-TILE = 1 << 18  # numbers per tile
 SMALL = 1 << 15  # up to so many numbers float64 throughout costs nothing
 FEW_CLASSES = 64  # up to here a tile is turned, so that sums over classes run along rows
-THREADS = os.cpu_count() or 1
 
 
 class Objective:
@@ -41,11 +37,10 @@ class Objective:
         single = self.logits.size > SMALL and self.logits.dtype.itemsize < 8
         self.dtype = np.dtype(np.float32 if single else np.float64)
         self.resolution = max(1e-12, float(np.finfo(self.dtype).eps) if single else 0)
-        step = max(1, TILE // n_classes)
-        self.tiles = [slice(start, min(start + step, n)) for start in range(0, n, step)]
+        self.tiles = tiles(n, n_classes)
         self.top = np.empty(n, self.dtype)
         self.kept = {}
-        at_target, spread, self.masked = zip(*self._each(self._prepare))
+        at_target, spread, self.masked = zip(*each(self._prepare, range(len(self.tiles))))
         self.at_target = float(np.sum(at_target)) / n
         self.spread = float(np.sum(spread))
         self.flat = self.spread == 0
@@ -73,15 +68,7 @@ class Objective:
 
     def _mean(self, function):
         """Sums of all tiles, over the number of rows."""
-        return np.add.reduce(self._each(function)) / len(self.logits)
-
-    def _each(self, function):
-        """Results of a function of the number of a tile, in their order, so that sums do not depend on the threads."""
-        numbers = range(len(self.tiles))
-        if len(numbers) == 1 or THREADS == 1:
-            return [function(i) for i in numbers]
-        with ThreadPoolExecutor(THREADS) as pool:
-            return list(pool.map(function, numbers))
+        return np.add.reduce(each(function, range(len(self.tiles)))) / len(self.logits)
 
     def _prepare(self, i):
         """Row maxima of a tile, kept; margin at the target and all margins, summed; whether classes are masked."""

@@ -1,12 +1,15 @@
 """Reliability: declared bins, the table of what each bin holds, and the ECE that sums it up."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from calib.checks import as_confidence, as_correct, as_count, as_floats, as_labels, as_probabilities
+from calib.tiles import each, tiles
 
 Z95 = 1.959963984540054  # two-sided 95% quantile of the standard normal distribution
+FEW_CLASSES = 64
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,24 @@ def top_label(probabilities, labels):
     """
     probabilities = as_probabilities(probabilities)
     labels = as_labels(labels, *probabilities.shape)
+    confidence, correct = np.empty(len(labels), probabilities.dtype), np.empty(len(labels), bool)
+
+    def fill(rows):
+        confidence[rows], correct[rows] = _top_label(probabilities[rows], labels[rows])
+
+    each(fill, tiles(*probabilities.shape))
+    return confidence, correct
+
+
+def _top_label(probabilities, labels):
+    rows = np.arange(len(labels))
+    if probabilities.shape[1] <= FEW_CLASSES:  # maxima along rows of the turned array, where no two classes tie
+        turned = np.ascontiguousarray(probabilities.T)
+        confidence = np.maximum.reduce(turned)
+        if np.count_nonzero(turned == confidence) == len(rows):
+            return confidence, probabilities[rows, labels] == confidence
     top = probabilities.argmax(axis=1)
-    return probabilities[np.arange(len(top)), top], top == labels
+    return probabilities[rows, top], top == labels
 
 
 def bin_edges(confidence, bins):
@@ -73,8 +92,11 @@ def declared_edges(confidence, bins):
     return edges.astype(confidence.dtype)
 
 
+@lru_cache(maxsize=64)
 def _equal_width_edges(n_bins, dtype):
-    return (np.arange(n_bins + 1) / n_bins).astype(dtype)
+    edges = (np.arange(n_bins + 1) / n_bins).astype(dtype)
+    edges.flags.writeable = False
+    return edges
 
 
 def _equal_mass_edges(confidence, n_bins):
@@ -91,13 +113,14 @@ def assign_bins(confidence, edges):
 
     A confidence is compared with the edges rounded to its own type: float32 0.7 starts the bin at 7/10.
     """
-    last = len(edges) - 2
-    if len(confidence) < 8192 or not np.array_equal(edges, _equal_width_edges(last + 1, edges.dtype)):
+    n_bins = len(edges) - 1
+    equal = _equal_width_edges(n_bins, edges.dtype)
+    rounding = 4 * np.finfo(edges.dtype).eps
+    if (edges is not equal and not np.array_equal(edges, equal)) or n_bins * rounding > 0.5:
         return np.searchsorted(edges[1:-1], confidence, side="right")
-    near = np.minimum((confidence * edges.dtype.type(last + 1)).astype(np.intp), last)
-    near -= confidence < edges[near]
-    near += (confidence >= edges[near + 1]) & (near < last)
-    return near
+    members = (confidence * edges.dtype.type(n_bins * (1 + rounding))).astype(np.intp)  # the bin, or the one above
+    members -= confidence < edges.take(members, mode="clip")
+    return np.minimum(members, n_bins - 1, out=members)
 
 
 def wilson_interval(successes, totals):

@@ -5,14 +5,14 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from calib import brier, fit_temperature, nll, objective, softmax
+from calib import brier, fit_temperature, nll, objective, softmax, tiles
 from calib.objective import Objective
 
 
 @pytest.fixture
 def large(simulate, monkeypatch):
     """Data of several tiles, with few and many classes; the tiles are small, so that the data can be."""
-    monkeypatch.setattr(objective, "TILE", 1 << 12)
+    monkeypatch.setattr(tiles, "TILE", 1 << 12)
     monkeypatch.setattr(objective, "SMALL", 1 << 9)
     return {K: simulate(n, K) for n, K in ((1_500, 10), (150, 100))}
 
@@ -40,10 +40,10 @@ def test_the_objective_is_the_score_and_its_slope_the_difference_quotient(large,
 def test_tiles_and_threads_change_nothing(large, n_classes, monkeypatch):
     logits, labels = large[n_classes]
     expected = fit_temperature(logits, labels).temperature
-    monkeypatch.setattr(objective, "THREADS", 1)
+    monkeypatch.setattr(tiles, "THREADS", 1)
     assert fit_temperature(logits, labels).temperature == expected
     for tile in (1 << 8, 1 << 11, 1 << 30):
-        monkeypatch.setattr(objective, "TILE", tile)
+        monkeypatch.setattr(tiles, "TILE", tile)
         assert fit_temperature(logits, labels).temperature == pytest.approx(expected, rel=1e-12)
 
 

@@ -269,7 +269,20 @@ def test_many_rows_fall_into_the_same_bins_as_few():
     for dtype in (np.float16, np.float32, np.float64):
         confidence = rng.integers(0, 1001, 20_000) / 1000
         confidence = np.concatenate([confidence, *(np.arange(n + 1) / n for n in (7, 15, 20))]).astype(dtype)
-        for bins in (1, 7, 15, 20, 100):
+        for bins in (1, 7, 15, 20, 100, 1000):
             edges = bin_edges(confidence, bins)
             expected = np.searchsorted(edges[1:-1], confidence, side="right")
             np.testing.assert_array_equal(assign_bins(confidence, edges), expected)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 100])
+def test_the_top_label_is_the_first_of_tied_classes(n_classes):
+    rng = np.random.default_rng(0)
+    probabilities = rng.integers(0, 3, (500, n_classes)) + 1e-9
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    labels = rng.integers(0, n_classes, 500)
+    confidence, correct = top_label(probabilities, labels)
+    np.testing.assert_array_equal(confidence, probabilities.max(axis=1))
+    np.testing.assert_array_equal(correct, probabilities.argmax(axis=1) == labels)
+    without_ties = softmax(rng.normal(size=(500, n_classes)))
+    np.testing.assert_array_equal(top_label(without_ties, labels)[1], without_ties.argmax(axis=1) == labels)

@@ -19,7 +19,7 @@ import numpy as np
 import peers
 from peers import WORKLOADS
 
-from calib import ece, nll, objective, reliability, softmax, top_label
+from calib import ece, nll, reliability, softmax, tiles, top_label
 from calib.resample import bootstrap_blocks, bootstrap_ece, bootstrap_indices
 from calib.sweep import sweep_bins, sweep_temperatures
 
@@ -92,7 +92,7 @@ def fits(name):
     votes[np.arange(len(labels)), labels] += 0.5
     calls = {
         "calib": calib,
-        "calib, one thread": replaced(objective, {"THREADS": 1}, calib),
+        "calib, one thread": replaced(tiles, {"THREADS": 1}, calib),
         "calib, distributions": peers.fit_calib(logits, votes),
         "bare pass, one thread": lambda: bare_pass(logits),
         "scikit-learn": peers.fit_sklearn(logits, labels),
