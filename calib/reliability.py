@@ -38,16 +38,22 @@ def top_label(probabilities, labels):
     """
     probabilities = as_probabilities(probabilities)
     labels = as_labels(labels, *probabilities.shape)
+    cut = tiles(*probabilities.shape)
+    if len(cut) == 1:
+        return _top_label(probabilities, labels)
     confidence, correct = np.empty(len(labels), probabilities.dtype), np.empty(len(labels), bool)
 
     def fill(rows):
         confidence[rows], correct[rows] = _top_label(probabilities[rows], labels[rows])
 
-    each(fill, tiles(*probabilities.shape))
+    each(fill, cut)
     return confidence, correct
 
 
 def _top_label(probabilities, labels):
+    if probabilities.shape[1] == 2:
+        first, second = probabilities.T
+        return np.maximum(first, second), (second > first) == labels
     rows = np.arange(len(labels))
     if probabilities.shape[1] <= FEW_CLASSES:  # maxima along rows of the turned array, where no two classes tie
         turned = np.ascontiguousarray(probabilities.T)
@@ -83,7 +89,7 @@ def declared_edges(confidence, bins):
         return _equal_mass_edges(confidence, bins.n_bins)
     if np.ndim(bins) == 0:
         n_bins = as_count(bins, "bins")
-        return _equal_width_edges(n_bins, confidence.dtype)
+        return _equal_width(n_bins, confidence.dtype)[0]
     edges = as_floats("bins", bins, 1)
     widths = np.diff(edges)
     ascending = len(edges) > 1 and (widths[:-1] > 0).all() and widths[-1] >= 0  # [1, 1] may close the edges
@@ -93,10 +99,12 @@ def declared_edges(confidence, bins):
 
 
 @lru_cache(maxsize=64)
-def _equal_width_edges(n_bins, dtype):
+def _equal_width(n_bins, dtype):
+    """Edges of equal-width bins, and slightly more than their number, or None where no such factor is near enough."""
     edges = (np.arange(n_bins + 1) / n_bins).astype(dtype)
     edges.flags.writeable = False
-    return edges
+    rounding = 4 * np.finfo(dtype).eps
+    return edges, dtype.type(n_bins * (1 + rounding)) if n_bins * rounding < 0.5 else None
 
 
 def _equal_mass_edges(confidence, n_bins):
@@ -114,11 +122,10 @@ def assign_bins(confidence, edges):
     A confidence is compared with the edges rounded to its own type: float32 0.7 starts the bin at 7/10.
     """
     n_bins = len(edges) - 1
-    equal = _equal_width_edges(n_bins, edges.dtype)
-    rounding = 4 * np.finfo(edges.dtype).eps
-    if (edges is not equal and not np.array_equal(edges, equal)) or n_bins * rounding > 0.5:
+    equal, factor = _equal_width(n_bins, edges.dtype)
+    if factor is None or (edges is not equal and not np.array_equal(edges, equal)):
         return np.searchsorted(edges[1:-1], confidence, side="right")
-    members = (confidence * edges.dtype.type(n_bins * (1 + rounding))).astype(np.intp)  # the bin, or the one above
+    members = (confidence * factor).astype(np.intp)  # the bin, or the one above
     members -= confidence < edges.take(members, mode="clip")
     return np.minimum(members, n_bins - 1, out=members)
 
@@ -233,4 +240,4 @@ def ece(confidence, correct, bins):
     confidence = as_confidence(confidence)
     difference = as_correct(correct, len(confidence)) - confidence.astype(np.float64, copy=False)
     members = assign_bins(confidence, declared_edges(confidence, bins))
-    return float(np.abs(np.bincount(members, weights=difference)).sum() / len(confidence))
+    return float(np.add.reduce(np.abs(np.bincount(members, weights=difference))) / len(confidence))
