@@ -10,7 +10,7 @@ export CALIB_DATA := $(if $(filter /%,$(CALIB_DATA)),$(CALIB_DATA),$(CURDIR)/$(C
 ALONE := $(if $(shell command -v flock),flock _build/.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help book test data publish lint lock clean
+.PHONY: help book test data publish measure bench lint lock clean
 
 help: ## show the targets and settings
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -37,12 +37,21 @@ data: $(BIN)/.installed ## get and check the data
 publish: book ## renew the published record in book/published from the last build
 	@$(BIN)/python -m calib publish
 
+measure: $(VENV)-bench/.installed ## measure speed, edges, coverage and mutants anew (half an hour, alone on the machine)
+	$(VENV)-bench/bin/python tests/measure/speed.py book/measured/speed.json
+	$(VENV)-bench/bin/python tests/measure/edges.py book/measured/edges.json
+	$(VENV)-bench/bin/python tests/measure/simulations.py book/measured/simulations.json
+	PATH="$(abspath $(VENV))-bench/bin:$$PATH" $(VENV)-bench/bin/python tests/measure/mutants.py book/measured/mutants.json
+
+bench: $(VENV)-bench/.installed ## time calib beside its peers, without the largest cases
+	$(VENV)-bench/bin/python tests/measure/speed.py _build/speed.json --quick
+
 lint: $(BIN)/.installed ## check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 lock: ## resolve requirements.lock anew (needs uv)
-	uv pip compile --universal --python-version 3.11 --all-extras --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+	uv pip compile --universal --python-version 3.11 --extra book --extra models --extra test --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
 
 clean: ## delete what the build made; data and environment stay
 	rm -rf _build book/notebooks .snakemake
@@ -58,4 +67,11 @@ else
 	$(BIN)/pip install -r requirements.lock
 endif
 	$(BIN)/pip install --no-deps --no-build-isolation -e .
+	touch $@
+
+# The peers live in an environment of their own, beside the lock.
+$(VENV)-bench/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)-bench
+	$(VENV)-bench/bin/pip install -r requirements.lock
+	$(VENV)-bench/bin/pip install --no-build-isolation -e '.[bench]'
 	touch $@

@@ -18,7 +18,7 @@ from calib.data.registry import REGISTRY, data_folder, status
 
 RUNS = yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
 PACKAGE = sorted(str(path) for path in Path("calib").rglob("*") if path.suffix in {".py", ".csv", ".toml", ".mplstyle"})
-PROSE = sorted(str(path) for path in Path("book").rglob("*") if path.is_file() and not {"notebooks", "published", "__pycache__"} & set(path.parts))
+PROSE = sorted(str(path) for path in Path("book").rglob("*") if path.is_file() and not {"notebooks", "published", "measured", "__pycache__"} & set(path.parts))
 FRAME = [path for path in PROSE if not path.endswith(".md")]
 CONFIG = ["_config.yml", "_toc.yml"]
 LOCK = "requirements.lock"
@@ -95,13 +95,14 @@ rule execute:
         package=PACKAGE,
         lock=LOCK,
         data=lambda w: paths_of(w.run),
+        reads=lambda w: RUNS[w.run].get("reads", []),
         after=lambda w: [f"_build/results/{run}.json" for run in RUNS[w.run].get("after", [])],
     output:
         page="book/notebooks/{run}.ipynb",
         numbers="_build/results/{run}.json",
     params:
         options=lambda w: option_list(RUNS[w.run].get("parameters", {})),
-        fingerprint=lambda w: PROGRAM + digest(source_of(w.run), *paths_of(w.run)),
+        fingerprint=lambda w: PROGRAM + digest(source_of(w.run), *paths_of(w.run), *RUNS[w.run].get("reads", [])),
     wildcard_constraints:
         run=anything(FRESH),
     log:

@@ -39,7 +39,7 @@ def top_label(probabilities, labels):
     probabilities = as_probabilities(probabilities)
     labels = as_labels(labels, *probabilities.shape)
     cut = tiles(*probabilities.shape)
-    if len(cut) == 1:
+    if len(cut) == 1 or probabilities.shape[1] > FEW_CLASSES:
         return _top_label(probabilities, labels)
     confidence, correct = np.empty(len(labels), probabilities.dtype), np.empty(len(labels), bool)
 

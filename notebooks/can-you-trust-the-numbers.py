@@ -25,7 +25,6 @@
 # :::
 
 # %% tags=["hide-input"]
-import io
 import json
 from pathlib import Path
 
@@ -52,12 +51,21 @@ def table(heads, rows, align):
 # %% tags=["parameters"]
 results_folder = "../_build/results"  # where the runs put their numbers
 measured_folder = "../book/measured"  # what `make measure` wrote
+runs = [
+    "six-examples",
+    "sst2-isolated-fit",
+    "binning-sensitivity",
+    "gap-cifar10h-resnet110",
+    "gap-chaosnli-s-bert-base-uncased",
+    "gap-chaosnli-s-roberta-base",
+    "gap-chaosnli-m-roberta-base",
+]  # the runs to compute again
 
 # %% tags=["hide-input"]
 measured = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in Path(measured_folder).glob("*.json")}
 recorded = {}
-for path in sorted(Path(results_folder).glob("*.json")):
-    recorded |= results.load(path)
+for run in runs:
+    recorded |= results.load(Path(results_folder) / f"{run}.json")
 
 # %% [markdown]
 # ## A second computation
@@ -192,7 +200,7 @@ show(
 # miscalibrated forecaster it is too low, by about as much.
 
 # %% tags=["hide-input"]
-names = {f"ece_{m}": f"ECE, {m} bins" for m in (5, 10, 15, 20)} | {"difference_20_5": "20 less 5 bins"}
+names = {f"ece_{m}": f"ECE, {m} bins" for m in (5, 10, 15, 20)} | {"ece_20_minus_5": "20 less 5 bins"}
 found = {(e["quantity"], e["calibrated"]): e for e in truth["ece_bootstrap"]}
 quantities = list(dict.fromkeys(entry["quantity"] for entry in truth["ece_bootstrap"]))
 rows = [[names.get(q, q), *(f"{found[q, c]['truth']:.4f}" for c in (True,)), f"{found[q, True]['coverage']['value']:.1%}",
@@ -225,7 +233,7 @@ rows = [[e["input"], e["right"], *(short(e["answers"].get(p, "–")) for p in pe
 table(["ECE, ten bins, of", "right", *peers], rows, "lrrrrr")
 
 # %% [markdown]
-# The answers of the installed versions to the same input, run by `make bench`. An error is shown by its type; those of `calib` are `ValueError`s that
+# The answers of the installed versions to the same input, run by `make measure`. An error is shown by its type; those of `calib` are `ValueError`s that
 # name the argument, what was expected and what came. A number where an error is right is a wrong number.
 #
 # ## Broken on purpose
@@ -295,7 +303,7 @@ machine = speed["machine"]
 record(RUN, cpu=machine["cpu"], cores=machine["cores"], versions=", ".join(f"{k} {v}" for k, v in machine["versions"].items() if k != "calib"));
 
 # %% [markdown]
-# Medians of alternating runs in one process, ratios of medians, float32 logits (`make bench`; {glue:text}`can-you-trust-the-numbers/cpu:s`,
+# Medians of alternating runs in one process, ratios of medians, float32 logits (`make measure`; {glue:text}`can-you-trust-the-numbers/cpu:s`,
 # {glue:text}`can-you-trust-the-numbers/cores:d` cores; {glue:text}`can-you-trust-the-numbers/versions:s`). Timings vary from machine to machine and by load; ratios vary less.
 # Of {glue:text}`can-you-trust-the-numbers/targets:d` limits set before, {glue:text}`can-you-trust-the-numbers/targets_met:d` were met in this run. Not met:
 # {glue:text}`can-you-trust-the-numbers/missed:s`. A fit adds at most {glue:text}`can-you-trust-the-numbers/growth:.0f` MiB of memory on the two large cases, for every floating type and both orders.

@@ -23,7 +23,15 @@ from calib.data import (
     registry,
     sst2,
 )
-from calib.data.loaders import CIFAR10_CLASSES, NLI_CLASSES, class_permutation, load_arrays, load_soft_labels
+from calib.data.loaders import (
+    CIFAR10_CLASSES,
+    NLI_CLASSES,
+    class_permutation,
+    load_arrays,
+    load_json_lines,
+    load_npy,
+    load_soft_labels,
+)
 from calib.data.registry import REGISTRY, DataFile, Source
 
 NAME = "folder/file.bin"
@@ -317,6 +325,39 @@ def test_a_pickle_of_arrays_is_read(protocol):
     ((logits, labels),) = load_arrays(pickle.dumps(arrays, protocol=protocol))
     np.testing.assert_array_equal(logits, arrays[0][0])
     np.testing.assert_array_equal(labels, arrays[0][1])
+
+
+def npy(header, data=b""):
+    """An npy file with this header, version 1.0."""
+    text = header.encode()
+    text += b" " * (-(10 + len(text) + 1) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + data
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        WEB_PAGE,
+        LFS_POINTER,
+        npy("{'descr': '<i8', 'fortran_order': False, 'shape': (10000000000000,), }", b"short"),
+        npy("{'descr': '<i8', 'fortran_order': False, 'shape': (4,), }", b"short"),
+        npy("{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", pickle.dumps([Hostile()])),
+        npy("{'descr': '<i8', 'shape': print('run'), }"),
+        npy("(" * 60_000),
+    ],
+    ids=["empty", "page", "pointer", "huge", "short", "objects", "code", "parentheses"],
+)
+def test_an_npy_file_of_anything_but_numbers_is_refused_and_not_run(content, capsys):
+    with pytest.raises(DataUnavailable, match="expected an array of numbers in npy format"):
+        load_npy(content)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("line", [b"{", b"[" * 1_000_000, b"9" * 1_000_000, b"\xff", WEB_PAGE])
+def test_a_line_that_is_no_json_or_expands_without_end_is_refused_with_its_number(line):
+    with pytest.raises(DataUnavailable, match="expected JSON in line 2"):
+        load_json_lines(b"{}\n" + line + b"\n{}")
 
 
 # -- class order

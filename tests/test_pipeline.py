@@ -58,25 +58,32 @@ def test_a_touched_file_is_no_change(book):
 
 def test_a_changed_notebook_runs_alone(book):
     edit(book / "notebooks/sst2-isolated-fit.py", "## Take-aways", "## Take-aways again")
-    assert planned(book) == {"sst2-isolated-fit", "results", "site"}
+    assert planned(book) == {"sst2-isolated-fit", "can-you-trust-the-numbers", "results", "site"}
 
 
 def test_an_older_notebook_put_back_is_a_change_too(book):
     path = book / "notebooks/six-examples.py"
     edit(path, "## Take-aways", "## Take-aways again")
     os.utime(path, (0, 0))
-    assert planned(book) == {"six-examples", "results", "site"}
+    assert planned(book) == {"six-examples", "can-you-trust-the-numbers", "results", "site"}
 
 
 def test_a_notebook_with_several_runs_brings_the_summary_along(book):
     edit(book / "notebooks/soft-label-gap.py", "## Take-aways", "## Take-aways again")
     gaps = {run for run in RUNS if run.startswith("gap-")}
-    assert planned(book) == {*gaps, "soft-label-gap-summary", "results", "site"}
+    assert planned(book) == {*gaps, "soft-label-gap-summary", "can-you-trust-the-numbers", "results", "site"}
 
 
 def test_a_changed_parameter_runs_its_run(book):
     edit(book / "notebooks/runs.yaml", "bert-base-uncased, seeds: [0, 1]", "bert-base-uncased, seeds: [1]")
-    assert planned(book) == {"gap-chaosnli-s-bert-base-uncased", "soft-label-gap-summary", "results", "site"}
+    expected = {"gap-chaosnli-s-bert-base-uncased", "soft-label-gap-summary", "can-you-trust-the-numbers"}
+    assert planned(book) == {*expected, "results", "site"}
+
+
+def test_a_new_measurement_runs_the_page_that_shows_it(book):
+    with (book / "book/measured/speed.json").open("a", encoding="utf-8") as file:
+        file.write("\n")
+    assert planned(book) == {"can-you-trust-the-numbers", "results", "site"}
 
 
 @pytest.mark.parametrize("path", ["calib/scores.py", "calib/data/registry.toml", "requirements.lock"])

@@ -88,8 +88,8 @@ def load_cifar10h(model="resnet110", seed=0):
     if (model, seed) != ("resnet110", 0):
         raise ValueError(f"model, seed: expected resnet110 and 0, got {model!r} and {seed!r}")
     (logits, labels), (test_logits, test_labels) = load_arrays(read("cifar10/resnet110_c10_logits.p"))
-    votes = np.load(io.BytesIO(read("cifar10h/cifar10h-counts.npy")), allow_pickle=False)
-    original = np.load(io.BytesIO(read("cifar10/cifar10_test_set_original_labels.npy")), allow_pickle=False)
+    votes = load_npy(read("cifar10h/cifar10h-counts.npy"))
+    original = load_npy(read("cifar10/cifar10_test_set_original_labels.npy"))
     if not np.array_equal(original, test_labels[:, 0]):
         raise DataUnavailable("cifar10/resnet110_c10_logits.p: expected test rows in the original order; labels differ")
     validation = Predictions(_named("validation", logits), logits, labels[:, 0], class_names=CIFAR10_CLASSES)
@@ -163,6 +163,25 @@ def load_arrays(content):
         raise DataUnavailable(f"expected a pickle of NumPy arrays only, got: {error}") from error
 
 
+def load_npy(content):
+    """Read an ``.npy`` file of numbers; objects in it, and a header that promises more than there is, are refused."""
+    try:
+        return np.load(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError, MemoryError, OSError, SyntaxError) as error:
+        raise DataUnavailable(f"expected an array of numbers in npy format, got: {error}") from error
+
+
+def load_json_lines(content):
+    """Read one JSON value per line; lines that are none, or that nest without end, are refused."""
+    values = []
+    for number, line in enumerate(content.splitlines(), start=1):
+        try:
+            values.append(json.loads(line))
+        except (ValueError, RecursionError) as error:
+            raise DataUnavailable(f"expected JSON in line {number}, got: {str(error)[:80]}") from error
+    return values
+
+
 class _ArraysOnly(pickle.Unpickler):
     """An unpickler that knows three names: those that rebuild a NumPy array."""
 
@@ -180,7 +199,7 @@ def _named(split, logits):
 
 
 def _json_lines(name):
-    return [json.loads(line) for line in read(name).splitlines()]
+    return load_json_lines(read(name))
 
 
 def _nli_predictions(name):
