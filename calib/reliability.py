@@ -87,9 +87,8 @@ def declared_edges(confidence, bins):
     """Edges as in `bin_edges`, for checked confidences."""
     if isinstance(bins, EqualMass):
         return _equal_mass_edges(confidence, bins.n_bins)
-    if np.ndim(bins) == 0:
-        n_bins = as_count(bins, "bins")
-        return _equal_width(n_bins, confidence.dtype)[0]
+    if isinstance(bins, int) or np.ndim(bins) == 0:
+        return _equal_width(as_count(bins, "bins"), confidence.dtype)[0]
     edges = as_floats("bins", bins, 1)
     widths = np.diff(edges)
     ascending = len(edges) > 1 and (widths[:-1] > 0).all() and widths[-1] >= 0  # [1, 1] may close the edges
@@ -100,11 +99,15 @@ def declared_edges(confidence, bins):
 
 @lru_cache(maxsize=64)
 def _equal_width(n_bins, dtype):
-    """Edges of equal-width bins, and slightly more than their number, or None where no such factor is near enough."""
+    """Edges of equal-width bins; where the bins start, with none after the last; slightly more than their number.
+
+    That factor is None where it would not be near enough.
+    """
     edges = (np.arange(n_bins + 1) / n_bins).astype(dtype)
     edges.flags.writeable = False
+    starts = np.append(edges[:-1], np.inf).astype(dtype)
     rounding = 4 * np.finfo(dtype).eps
-    return edges, dtype.type(n_bins * (1 + rounding)) if n_bins * rounding < 0.5 else None
+    return edges, starts, dtype.type(n_bins * (1 + rounding)) if n_bins * rounding < 0.5 else None
 
 
 def _equal_mass_edges(confidence, n_bins):
@@ -121,13 +124,12 @@ def assign_bins(confidence, edges):
 
     A confidence is compared with the edges rounded to its own type: float32 0.7 starts the bin at 7/10.
     """
-    n_bins = len(edges) - 1
-    equal, factor = _equal_width(n_bins, edges.dtype)
+    equal, starts, factor = _equal_width(len(edges) - 1, edges.dtype)
     if factor is None or (edges is not equal and not np.array_equal(edges, equal)):
         return np.searchsorted(edges[1:-1], confidence, side="right")
     members = (confidence * factor).astype(np.intp)  # the bin, or the one above
-    members -= confidence < edges.take(members, mode="clip")
-    return np.minimum(members, n_bins - 1, out=members)
+    members -= confidence < starts.take(members, mode="clip")
+    return members
 
 
 def wilson_interval(successes, totals):
