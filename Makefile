@@ -37,14 +37,13 @@ data: $(BIN)/.installed ## get and check the data
 publish: book ## renew the published record in book/published from the last build
 	@$(BIN)/python -m calib publish
 
-measure: $(VENV)-bench/.installed ## measure speed, edges, coverage and mutants anew (half an hour, alone on the machine)
+bench: $(VENV)-bench/.installed ## time calib beside its peers, and give all the same awkward input (five quiet minutes)
 	$(VENV)-bench/bin/python tests/measure/speed.py book/measured/speed.json
 	$(VENV)-bench/bin/python tests/measure/edges.py book/measured/edges.json
+
+measure: bench ## the same, then the simulations and the mutants (half an hour)
 	$(VENV)-bench/bin/python tests/measure/simulations.py book/measured/simulations.json
 	PATH="$(abspath $(VENV))-bench/bin:$$PATH" $(VENV)-bench/bin/python tests/measure/mutants.py book/measured/mutants.json
-
-bench: $(VENV)-bench/.installed ## time calib beside its peers, without the largest cases
-	$(VENV)-bench/bin/python tests/measure/speed.py _build/speed.json --quick
 
 lint: $(BIN)/.installed ## check style
 	$(BIN)/ruff check .

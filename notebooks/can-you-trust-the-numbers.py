@@ -233,7 +233,7 @@ rows = [[e["input"], e["right"], *(short(e["answers"].get(p, "–")) for p in pe
 table(["ECE, ten bins, of", "right", *peers], rows, "lrrrrr")
 
 # %% [markdown]
-# The answers of the installed versions to the same input, run by `make measure`. An error is shown by its type; those of `calib` are `ValueError`s that
+# The answers of the installed versions to the same input, run by `make bench`. An error is shown by its type; those of `calib` are `ValueError`s that
 # name the argument, what was expected and what came. A number where an error is right is a wrong number.
 #
 # ## Broken on purpose
@@ -303,7 +303,7 @@ machine = speed["machine"]
 record(RUN, cpu=machine["cpu"], cores=machine["cores"], versions=", ".join(f"{k} {v}" for k, v in machine["versions"].items() if k != "calib"));
 
 # %% [markdown]
-# Medians of alternating runs in one process, ratios of medians, float32 logits (`make measure`; {glue:text}`can-you-trust-the-numbers/cpu:s`,
+# Medians of alternating runs in one process, ratios of medians, float32 logits (`make bench`; {glue:text}`can-you-trust-the-numbers/cpu:s`,
 # {glue:text}`can-you-trust-the-numbers/cores:d` cores; {glue:text}`can-you-trust-the-numbers/versions:s`). Timings vary from machine to machine and by load; ratios vary less.
 # Of {glue:text}`can-you-trust-the-numbers/targets:d` limits set before, {glue:text}`can-you-trust-the-numbers/targets_met:d` were met in this run. Not met:
 # {glue:text}`can-you-trust-the-numbers/missed:s`. A fit adds at most {glue:text}`can-you-trust-the-numbers/growth:.0f` MiB of memory on the two large cases, for every floating type and both orders.
