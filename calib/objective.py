@@ -7,10 +7,9 @@ one on few numbers, is in float64 throughout. Nothing of the size of the logits 
 import numpy as np
 
 from calib.checks import as_matrix, as_targets, refuse_nonfinite
-from calib.tiles import each, tiles
+from calib.tiles import FEW_CLASSES, each, tiles
 
 SMALL = 1 << 15  # up to so many numbers float64 throughout costs nothing
-FEW_CLASSES = 64  # up to here a tile is turned, so that sums over classes run along rows
 
 
 class Objective:

@@ -6,10 +6,9 @@ from functools import lru_cache
 import numpy as np
 
 from calib.checks import as_confidence, as_correct, as_count, as_floats, as_labels, as_probabilities
-from calib.tiles import each, tiles
+from calib.tiles import FEW_CLASSES, each, tiles
 
 Z95 = 1.959963984540054  # two-sided 95% quantile of the standard normal distribution
-FEW_CLASSES = 64
 
 
 @dataclass(frozen=True)

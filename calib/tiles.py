@@ -4,6 +4,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 TILE = 1 << 18  # numbers per tile
+FEW_CLASSES = 64  # up to here it pays to turn a tile, so that sums and maxima over classes run along rows
 THREADS = os.cpu_count() or 1
 
 
