@@ -144,7 +144,7 @@ def published(
     reason: Annotated[str, typer.Option(help="why there is no fresh run")],
 ):
     """Use a published notebook in place of a fresh run, with a note on the page that says so and why."""
-    from calib.execute import reuse
+    from calib.publish import reuse
 
     try:
         reuse(record, output, numbers, reason)
@@ -156,7 +156,7 @@ def published(
 def publish():
     """Renew the published record in book/published from the last build; run in the root of the checkout."""
     from calib.execute import NotebookError
-    from calib.execute import publish as renew
+    from calib.publish import publish as renew
 
     try:
         renew(Path("book/notebooks"), Path("_build/results.json"), Path("book/published"))

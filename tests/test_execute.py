@@ -10,7 +10,8 @@ import nbformat
 import pytest
 
 from calib import results
-from calib.execute import NotebookError, clean, execute, publish, reuse
+from calib.execute import NotebookError, clean, execute
+from calib.publish import publish, reuse
 
 ROOT = Path(__file__).parents[1]
 
