@@ -6,11 +6,13 @@ BIN := $(VENV)/bin
 JOBS ?= 2
 CALIB_DATA ?= data
 export CALIB_DATA := $(if $(filter /%,$(CALIB_DATA)),$(CALIB_DATA),$(CURDIR)/$(CALIB_DATA))
-# A lock held for the length of a build: a second build in this folder waits, and a dead one leaves nothing behind.
-ALONE := $(if $(shell command -v flock),flock _build/.lock)
+# A second build in this folder waits for the first, and a killed one leaves no lock behind.
+ALONE = $(PYTHON) book/_tools/alone.py _build/.lock $(MAKE) --no-print-directory
+# The home may be read-only: what the programs keep lies in this folder.
+CACHES := XDG_CACHE_HOME="$(CURDIR)/_build/cache" MPLCONFIGDIR="$(CURDIR)/_build/cache/matplotlib"
 
 .DEFAULT_GOAL := help
-.PHONY: help book test data publish measure bench lint lock clean
+.PHONY: help book build test data run verify publish measure bench lint lock clean
 
 help: ## show the targets and settings
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
@@ -21,11 +23,15 @@ help: ## show the targets and settings
 	@echo "  JOBS=N           notebooks run at once (now $(JOBS))"
 	@echo "  STRICT=1         fail where data are missing, instead of showing the published run"
 
-book: $(BIN)/.installed ## get the data, run every notebook, build the site in _build/html
-	@mkdir -p _build
+book: ## get the data, run every notebook, build the site in _build/html
+	@$(ALONE) build
+
+build: $(BIN)/.installed
 	@$(BIN)/python -m calib data || true
-	@$(ALONE) $(BIN)/snakemake --cores $(JOBS) --nolock --rerun-incomplete --quiet host reason || \
+	@$(CACHES) $(BIN)/snakemake --cores $(JOBS) --nolock --rerun-incomplete --quiet rules host reason || \
 		{ echo "error: the book was not built; see above. Run the same command again when it is mended."; exit 1; }
+	@kept=$$(grep -l '"fresh": false' _build/status/*.json) && \
+		echo "Published runs are shown, since data are missing:" $$(basename -a -s .json $$kept) || true
 	@echo "The book is in _build/html/index.html, its numbers in _build/results.json."
 
 test: book ## build the book, then run the tests
@@ -34,15 +40,24 @@ test: book ## build the book, then run the tests
 data: $(BIN)/.installed ## get and check the data
 	@$(BIN)/python -m calib data
 
-publish: book ## renew the published record in book/published from the last build
+run: $(BIN)/.installed ## run one notebook with other parameters: make run NB=six-examples P="max_bins=10"
+	@$(CACHES) $(BIN)/python -m calib run "notebooks/$(NB).py" --output "_build/runs/$(NB).ipynb" \
+		--numbers "_build/runs/$(NB).json" --parameters "$$P"
+
+verify: book ## compare every number of the last build with the published record
+	@$(BIN)/python -m calib verify
+
+publish: book ## run the tests, then renew the published record in book/published from the last build
+	$(BIN)/python -m pytest -m "not network and not record"
 	@$(BIN)/python -m calib publish
 
 bench: $(VENV)-bench/.installed ## time calib beside its peers, and give all the same awkward input (five quiet minutes)
 	$(VENV)-bench/bin/python tests/measure/speed.py book/measured/speed.json
 	$(VENV)-bench/bin/python tests/measure/edges.py book/measured/edges.json
 
-measure: bench ## the same, then the simulations and the mutants (half an hour)
+measure: bench ## the same, then simulations, other processors, mutants (three quarters of an hour)
 	$(VENV)-bench/bin/python tests/measure/simulations.py book/measured/simulations.json
+	$(VENV)-bench/bin/python tests/measure/variation.py book/measured/variation.json
 	PATH="$(abspath $(VENV))-bench/bin:$$PATH" $(VENV)-bench/bin/python tests/measure/mutants.py book/measured/mutants.json
 
 lint: $(BIN)/.installed ## check style

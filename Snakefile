@@ -6,15 +6,18 @@
 
 import hashlib
 import json
+import logging
 import os
 import shlex
 import sys
+import time
 from fnmatch import fnmatch
 from pathlib import Path
 
 import yaml
 
 from calib.data.registry import REGISTRY, data_folder, status
+from calib.publish import restore
 
 RUNS = yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
 PACKAGE = sorted(str(path) for path in Path("calib").rglob("*") if path.suffix in {".py", ".csv", ".toml", ".mplstyle"})
@@ -55,6 +58,33 @@ def option_list(parameters):
     return " ".join(f"-p {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in parameters.items())
 
 
+class Progress(logging.Handler):
+    """One line when a step begins, one when it ends: what, how long it took, how many are left."""
+
+    steps, begun = {}, {}
+
+    def emit(self, record):
+        event = getattr(record, "event", None)
+        if event == "run_info":
+            self.left = record.stats["total"] - record.stats.get("book", 0)
+        elif event == "job_info" and record.rule_msg:
+            self.steps[record.jobid], self.begun[record.jobid] = record.rule_msg, time.monotonic()
+            self.say(record.rule_msg)
+        elif event == "job_finished" and record.job_id in self.steps:
+            self.left -= 1
+            seconds = time.monotonic() - self.begun[record.job_id]
+            self.say(f"{self.steps[record.job_id]}: done in {seconds:.1f} s, {self.left} steps left")
+
+    def say(self, line):
+        print(line, file=sys.stderr, flush=True)
+
+
+LOGGER = logging.getLogger("snakemake.logging")
+if not workflow.output_settings.dryrun:
+    LOGGER.handlers[0].setLevel(logging.WARNING)
+    LOGGER.addHandler(Progress())
+
+restore("book/published")  # where a renewal was killed
 MISSING = {run: [name for name in files_of(run) if status(name) != "ok"] for run in RUNS}
 FRESH = [run for run in RUNS if not MISSING[run]]
 KEPT = [run for run in RUNS if MISSING[run]]
@@ -62,6 +92,9 @@ PROGRAM = digest(*PACKAGE, LOCK)
 
 if KEPT and os.environ.get("STRICT"):
     sys.exit("error: STRICT is set and data are missing for: " + ", ".join(KEPT))
+LOST = [run for run in KEPT if not Path(f"book/published/{run}.ipynb").exists()]
+if LOST:
+    sys.exit(f"error: data are missing for {', '.join(LOST)}, and book/published has no run of it; get the data with `make data`")
 
 
 onstart:
@@ -71,11 +104,6 @@ onstart:
 onerror:
     for path in Path("_build/logs").glob("*.log"):
         print(path.read_text(encoding="utf-8"))
-
-
-onsuccess:
-    if KEPT:
-        print("Published runs are shown, since data are missing: " + ", ".join(KEPT))
 
 
 def anything(runs):
@@ -100,7 +128,9 @@ rule execute:
     output:
         page="book/notebooks/{run}.ipynb",
         numbers="_build/results/{run}.json",
+        status="_build/status/{run}.json",
     params:
+        data=lambda w: " ".join(f"--data {shlex.quote(name)}" for name in files_of(w.run)),
         options=lambda w: option_list(RUNS[w.run].get("parameters", {})),
         fingerprint=lambda w: PROGRAM + digest(source_of(w.run), *paths_of(w.run), *RUNS[w.run].get("reads", [])),
     wildcard_constraints:
@@ -108,26 +138,30 @@ rule execute:
     log:
         "_build/logs/{run}.log",
     message:
-        "run   {wildcards.run}"
+        "run {wildcards.run}"
     shell:
-        "{PYTHON} -m calib run {input.notebook} --output {output.page} --numbers {output.numbers} {params.options} 2> {log}"
+        "{PYTHON} -m calib run {input.notebook} --output {output.page} --numbers {output.numbers} --strict"
+        " --status {output.status} {params.data} {params.options} > {log} 2>&1"
 
 
 rule published:
     input:
         record="book/published/{run}.ipynb",
+        statuses="book/published/status.json",
     output:
         page="book/notebooks/{run}.ipynb",
         numbers="_build/results/{run}.json",
+        status="_build/status/{run}.json",
     params:
         reason=lambda w: shlex.quote(f"{', '.join(MISSING[w.run])} could not be had. `make data` gets the data."),
-        fingerprint=lambda w: digest(f"book/published/{w.run}.ipynb"),
+        fingerprint=lambda w: digest(f"book/published/{w.run}.ipynb", "book/published/status.json"),
     wildcard_constraints:
         run=anything(KEPT),
     message:
-        "keep  {wildcards.run} (published run: data are missing)"
+        "keep {wildcards.run}, the published run: data are missing"
     shell:
-        "{PYTHON} -m calib published {input.record} --output {output.page} --numbers {output.numbers} --reason {params.reason}"
+        "{PYTHON} -m calib published {input.record} --output {output.page} --numbers {output.numbers}"
+        " --status {output.status} --reason {params.reason}"
 
 
 rule results:
@@ -147,6 +181,7 @@ rule site:
     input:
         pages=expand("book/notebooks/{run}.ipynb", run=RUNS),
         numbers="_build/results.json",
+        statuses=expand("_build/status/{run}.json", run=RUNS),
         prose=PROSE,
         package=PACKAGE,
         config=CONFIG,

@@ -1,6 +1,7 @@
 """The command line; ``calib --help`` lists its commands."""
 
 import csv
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -71,9 +72,13 @@ def data():
     bar.close()
     there = [name for name, outcome in outcomes.items() if outcome in ("there", "downloaded")]
     size = sum(REGISTRY[name].size for name in there) / 1e6
+    reasons = {}
     for name, outcome in outcomes.items():
         if name not in there:
-            typer.echo(f"missing{' (optional)' if REGISTRY[name].optional else ''}: {outcome}")
+            reason = outcome.removeprefix(f"{name}: ") + (" (optional)" if REGISTRY[name].optional else "")
+            reasons.setdefault(reason, []).append(name)
+    for reason, names in reasons.items():
+        typer.echo(f"missing: {', '.join(names[:3])}{f' and {len(names) - 3} more' * (len(names) > 3)}: {reason}")
     typer.echo(f"data: {len(there)} of {len(REGISTRY)} files are in {data_folder()} and checked ({size:.1f} MB)")
     if missing:
         _fail(
@@ -115,25 +120,50 @@ def run(
     output: Annotated[Path, typer.Option("--output", "-o", help="where the executed notebook goes")],
     numbers: Annotated[Path | None, typer.Option(help="where its recorded numbers go, as JSON")] = None,
     parameter: Annotated[list[str] | None, typer.Option("-p", "--parameter", help="name=value, as YAML")] = None,
+    parameters: Annotated[str, typer.Option(help="several: 'name=value name=value', quoted as in a shell")] = "",
+    status: Annotated[
+        Path | None, typer.Option(help="where time, memory, versions and data hashes go, as JSON")
+    ] = None,
+    data: Annotated[list[str] | None, typer.Option(help="a data file that the status names")] = None,
+    strict: Annotated[bool, typer.Option(help="refuse a notebook whose cells warn")] = False,
 ):
     """Execute one notebook with parameters; its output appears only if every cell ran."""
-    import yaml
-
+    from calib.data import data_folder
     from calib.execute import NotebookError, execute
 
+    if not notebook.is_file():
+        names = ", ".join(sorted(path.stem for path in notebook.parent.glob("*.py"))) or "none"
+        _fail(f"{notebook}: there is no such notebook; those of {notebook.parent} are {names}")
+    values = _parameters([*(parameter or []), *_split(parameters)])
+    files = {name: data_folder() / name for name in data or []}
+    try:
+        recorded = execute(notebook, output, values, numbers, status, files, warnings=not strict)
+    except (NotebookError, OSError) as error:
+        _fail(error)
+    count = sum(len(names) for names in recorded.values())
+    typer.echo(f"{output}: executed; it recorded {count} numbers" + (f" in {numbers}" if numbers else ""))
+
+
+def _split(parameters):
+    try:
+        return shlex.split(parameters)
+    except ValueError as error:
+        _fail(f"parameters: expected name=value name=value, quoted as in a shell, got {parameters!r} ({error})")
+
+
+def _parameters(assignments):
+    import yaml
+
     parameters = {}
-    for assignment in parameter or []:
+    for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:
-            _fail(f"--parameter: expected name=value, got {assignment!r}")
+            _fail(f"parameters: expected name=value, got {assignment!r}; put quotes around a value with spaces")
         try:
             parameters[name] = yaml.safe_load(value)
         except yaml.YAMLError as error:
-            _fail(f"--parameter {name}: expected a value such as 0.5 or [1, 2], got {value!r} ({error.problem})")
-    try:
-        execute(notebook, output, parameters, numbers)
-    except (NotebookError, OSError) as error:
-        _fail(error)
+            _fail(f"parameter {name}: expected a value such as 0.5 or [1, 2], got {value!r} ({error.problem})")
+    return parameters
 
 
 @app.command()
@@ -141,15 +171,23 @@ def published(
     record: Annotated[Path, typer.Argument(help="an executed notebook in book/published/")],
     output: Annotated[Path, typer.Option("--output", "-o", help="where the page goes")],
     numbers: Annotated[Path, typer.Option(help="where its recorded numbers go, as JSON")],
+    status: Annotated[Path, typer.Option(help="where time, memory, versions and data hashes go, as JSON")],
     reason: Annotated[str, typer.Option(help="why there is no fresh run")],
 ):
     """Use a published notebook in place of a fresh run, with a note on the page that says so and why."""
     from calib.publish import reuse
 
     try:
-        reuse(record, output, numbers, reason)
+        reuse(record, output, numbers, status, reason)
     except OSError as error:
         _fail(error)
+
+
+def _runs():
+    """Names of the runs of the book."""
+    import yaml
+
+    return list(yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8")))
 
 
 @app.command()
@@ -159,9 +197,38 @@ def publish():
     from calib.publish import publish as renew
 
     try:
-        renew(Path("book/notebooks"), Path("_build/results.json"), Path("book/published"))
+        renew(
+            _runs(), Path("book/notebooks"), Path("_build/results.json"), Path("_build/status"), Path("book/published")
+        )
     except (NotebookError, OSError) as error:
         _fail(error)
+
+
+@app.command()
+def verify():
+    """Compare every number of the last build with the published record; run in the root of the checkout."""
+    from calib import results
+    from calib.verify import TOLERANCES, compare
+
+    old = [run for run in _runs() if not results.load(Path(f"_build/status/{run}.json"))["fresh"]]
+    if old:
+        _fail(f"not freshly run: {', '.join(old)}; get the data with `make data`, then run `make verify` again")
+    published, fresh = (results.load(Path(folder) / "results.json") for folder in ("book/published", "_build"))
+    differences = compare(published, fresh)
+    for kind, tolerance in TOLERANCES.items():
+        sizes = [difference.size for difference in differences if difference.kind == kind]
+        typer.echo(
+            f"{kind:14}{len(sizes):5} numbers, {sum(size > 0 for size in sizes):5} differ, largest difference "
+            f"{max(sizes, default=0):.1e}, tolerance {tolerance:g}"
+        )
+    beyond = [difference for difference in differences if not difference.within]
+    for d in beyond:
+        typer.echo(f"{d.run}/{d.name}: published {d.published}, now {d.fresh} ({d.kind})")
+    if beyond:
+        _fail(
+            f"{len(beyond)} of {len(differences)} numbers differ from the published record by more than their tolerance"
+        )
+    typer.echo(f"All {len(differences)} numbers of the build are those of the published record.")
 
 
 @app.command()

@@ -2,20 +2,25 @@
 
 import os
 import re
+import resource
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 from calib import results
 from calib.data import data_folder
+from calib.provenance import provenance
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+HOMES = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")  # the home may be read-only
 
 
 class NotebookError(Exception):
     """A notebook could not be run: names the notebook, the cell and the reason."""
 
 
-def execute(source, output, parameters=None, numbers=None):
+def execute(source, output, parameters=None, numbers=None, status=None, data=None, warnings=False):
     """Execute a percent-format notebook with papermill and keep it as a clean ``.ipynb``.
 
     Parameters
@@ -28,6 +33,12 @@ def execute(source, output, parameters=None, numbers=None):
         Values for names that its ``parameters`` cell defines; any other name is an error.
     numbers : path, optional
         Where to save, as JSON, the numbers that the notebook recorded.
+    status : path, optional
+        Where to save, as JSON, how the run came about: see `calib.provenance`.
+    data : dict of str to path, optional
+        The data files that the status names.
+    warnings : bool
+        Keep what a cell writes to its error stream; by default it is an error.
 
     Returns
     -------
@@ -37,7 +48,7 @@ def execute(source, output, parameters=None, numbers=None):
     Raises
     ------
     NotebookError
-        For an unknown parameter, a missing ``parameters`` cell, or a cell that fails.
+        For an unknown parameter, a missing ``parameters`` cell, or a cell that fails or warns.
     """
     import jupytext
     import nbformat
@@ -52,9 +63,10 @@ def execute(source, output, parameters=None, numbers=None):
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     _check_parameters(source, notebook, parameters)
     output.parent.mkdir(parents=True, exist_ok=True)
-    environment = {**dict.fromkeys(THREADS, "1"), "CALIB_DATA": str(data_folder()), "PYTHONHASHSEED": "0"}
-    os.environ.update(environment)  # inherited by the kernel
+    started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="calib-run-") as scratch:
+        environment = {**dict.fromkeys(THREADS, "1"), **dict.fromkeys(HOMES, scratch), "PYTHONHASHSEED": "0"}
+        os.environ.update(environment, CALIB_DATA=str(data_folder()))  # inherited by the kernel
         partial = Path(scratch) / output.name
         try:
             papermill.execute_notebook(
@@ -73,6 +85,8 @@ def execute(source, output, parameters=None, numbers=None):
             done = sum(cell.get("execution_count") is not None for cell in nbformat.read(partial, as_version=4).cells)
             raise NotebookError(f"{source}: the kernel died in cell {done + 1}; out of memory?") from error
         executed = clean(nbformat.read(partial, as_version=4))
+    if not warnings:
+        _refuse_warnings(source, executed)
     try:
         recorded = results.collect(executed)
     except ValueError as error:
@@ -80,6 +94,8 @@ def execute(source, output, parameters=None, numbers=None):
     _resolve_numbers(source, executed)
     if numbers:
         results.save(recorded, numbers)
+    if status:
+        results.save(provenance(source, parameters, data or {}, time.monotonic() - started, _peak_mb()), status)
     write(executed, output)
     return recorded
 
@@ -110,6 +126,20 @@ def _failure(source, error):
     traceback = re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error.traceback))
     where = f"{source}: cell {error.exec_count} failed with {error.ename}: {error.evalue}"
     return f"{where}\n\n{error.source}\n\n{traceback}\n{where}"
+
+
+def _refuse_warnings(source, notebook):
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "stream" and output.name == "stderr":
+                where = f"{source}: cell {cell.execution_count} warns, and a page shows no warnings; mend the cause"
+                raise NotebookError(f"{where}:\n\n{output.text}\n{where}")
+
+
+def _peak_mb():
+    """Largest resident memory of a child process that has ended: the kernel."""
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return peak / (1e6 if sys.platform == "darwin" else 1e6 / 1024)
 
 
 def clean(notebook):

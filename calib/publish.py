@@ -1,71 +1,112 @@
-"""The published record: executed notebooks and their numbers as they were published."""
+"""The published record: executed notebooks, their numbers and how they came about, as they were published."""
 
 import shutil
-import tempfile
 from pathlib import Path
 
 from calib import results
 from calib.execute import NotebookError, write
 
+NOTE = "published-run"  # id of the cell that says that a page shows a published run
 
-def reuse(record, output, numbers, reason):
+
+def reuse(record, output, numbers, status, reason):
     """Put a published notebook in the place of a fresh run, with a note under its title that says so and why.
 
     Parameters
     ----------
     record : path
-        The published, executed notebook.
-    output, numbers : path
-        As in `execute`.
+        The published, executed notebook; the record's ``status.json`` lies beside it.
+    output, numbers, status : path
+        As in `calib.execute.execute`.
     reason : str
         Why there is no fresh run.
     """
     import nbformat
 
+    record, output = Path(record), Path(output)
     notebook = nbformat.read(record, as_version=4)
-    note = f":::{{warning}}\nThis page shows the published run, not a fresh one: {reason}\n:::"
-    cell = nbformat.v4.new_markdown_cell(note)
-    cell.id = "published-run"
+    cell = nbformat.v4.new_markdown_cell(
+        f":::{{warning}}\nThis page shows the published run, not a fresh one: {reason}\n:::"
+    )
+    cell.id = NOTE
     notebook.cells.insert(1, cell)
-    output = Path(output)
     output.parent.mkdir(parents=True, exist_ok=True)
     results.save(results.collect(notebook), numbers)
+    results.save({**results.load(record.with_name("status.json"))[record.stem], "fresh": False}, status)
     write(notebook, output)
 
 
-def publish(pages, numbers, record):
-    """Renew the published record from a complete, fresh build, whole or not at all.
+def publish(runs, pages, numbers, statuses, record):
+    """Renew the published record from a complete, fresh build of a committed state, whole or not at all.
 
     Parameters
     ----------
+    runs : iterable of str
+        Names of all runs.
     pages : path
         Folder of executed notebooks, with the figures that other pages show.
     numbers : path
         The merged ``results.json`` of the same build.
+    statuses : path
+        Folder of how each run came about.
     record : path
         Folder of the published record.
 
     Raises
     ------
     NotebookError
-        If a page shows an earlier published run, or a number of the pages is missing from `numbers`.
+        If a page is missing, shows an earlier published run, or ran from files that are not committed; or if the
+        numbers are not those of the pages.
     """
+    pages, numbers, record = Path(pages), Path(numbers), Path(record)
+    restore(record)
+    status = {run: _fresh(run, pages, Path(statuses)) for run in runs}
+    recorded = collect(runs, pages)
+    if recorded != results.load(numbers):
+        raise NotebookError(f"{numbers}: expected the numbers of the pages in {pages}; run `make book` first")
+    fresh, old = _beside(record)
+    fresh.mkdir()
+    for path in [*(pages / f"{run}.ipynb" for run in runs), *pages.glob("*.png"), numbers]:
+        shutil.copy(path, fresh)
+    results.save(status, fresh / "status.json")
+    if record.exists():
+        record.rename(old)
+    fresh.rename(record)
+    restore(record)
+
+
+def collect(runs, pages):
+    """Numbers of all pages of a build: {run: {name: value}}."""
     import nbformat
 
-    pages, numbers, record = Path(pages), Path(numbers), Path(record)
     recorded = {}
-    for path in sorted(pages.glob("*.ipynb")):
-        notebook = nbformat.read(path, as_version=4)
-        if any(cell.id == "published-run" for cell in notebook.cells):
-            raise NotebookError(f"{path}: expected a fresh run, found a published one; get the data with `make data`")
-        recorded.update(results.collect(notebook))
-    if not recorded or recorded != results.load(numbers):
-        raise NotebookError(f"{numbers}: expected the numbers of the pages in {pages}; run `make book` first")
-    with tempfile.TemporaryDirectory(dir=numbers.parent, prefix="publish-") as scratch:
-        fresh, old = Path(scratch) / "fresh", Path(scratch) / "old"
-        fresh.mkdir()
-        for path in [*pages.glob("*.ipynb"), *pages.glob("*.png"), numbers]:
-            shutil.copy(path, fresh)
-        if record.exists():
-            record.rename(old)
-        fresh.rename(record)
+    for run in runs:
+        recorded.update(results.collect(nbformat.read(Path(pages) / f"{run}.ipynb", as_version=4)))
+    return recorded
+
+
+def restore(record):
+    """Undo a renewal of the record that was killed: the last whole record is in place again, and no part of another."""
+    record = Path(record)
+    fresh, old = _beside(record)
+    if old.exists() and not record.exists():
+        old.rename(record)
+    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _beside(record):
+    return record.with_name(f".{record.name}-new"), record.with_name(f".{record.name}-old")
+
+
+def _fresh(run, pages, statuses):
+    """Check that a page comes from a fresh run of a committed state; return how it came about."""
+    for path in (pages / f"{run}.ipynb", statuses / f"{run}.json"):
+        if not path.exists():
+            raise NotebookError(f"{path}: expected a run of {run}, found none; run `make book` first")
+    status = results.load(statuses / f"{run}.json")
+    if not status["fresh"]:
+        raise NotebookError(f"{run}: expected a fresh run, found a published one; get the data with `make data`")
+    if status["changed"]:
+        raise NotebookError(f"{run}: ran from files that are not committed; commit them, then `make clean publish`")
+    return status

@@ -1,5 +1,10 @@
 """What several tests share: the real data, the built site, and reasons to skip."""
 
+import contextlib
+import os
+import signal
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -37,3 +42,40 @@ def pytest_runtest_setup(item):
         pytest.skip(f"data are missing in {data_folder()}: make data")
     if item.get_closest_marker("site") and not (ROOT / "_build/html/index.html").exists():
         pytest.skip("the site is not built: make book")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk with a hundred kilobytes of room."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=100k", "none", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("mounting a small disk needs root")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def fill(folder):
+    """Leave no room on a small disk."""
+    with contextlib.suppress(OSError):
+        (folder / "filler").write_bytes(b"0" * 200_000)
+
+
+def killed_at(step, function, *arguments):
+    """Call a function in a child that kills itself at its step-th access to files; whether it ended before."""
+    child = os.fork()
+    if child == 0:
+        seen = 0
+
+        def count(event, _):
+            nonlocal seen
+            if event in ("open", "os.rename", "os.mkdir", "os.remove", "os.rmdir", "shutil.rmtree", "shutil.copyfile"):
+                seen += 1
+                if seen == step:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(count)
+        function(*arguments)
+        os._exit(0)
+    return os.waitpid(child, 0)[1] == 0

@@ -5,6 +5,7 @@ import functools
 import http.server
 import io
 import json
+import os
 import pickle
 import threading
 from dataclasses import replace
@@ -33,6 +34,7 @@ from calib.data.loaders import (
     load_soft_labels,
 )
 from calib.data.registry import REGISTRY, DataFile, Source
+from conftest import fill, killed_at
 
 NAME = "folder/file.bin"
 GOOD = bytes(range(256)) * 40
@@ -213,6 +215,34 @@ def test_a_host_that_is_slow_once_is_asked_again(folder, server, monkeypatch):
 def test_a_download_stops_at_its_deadline(folder, server, monkeypatch):
     monkeypatch.setattr(download, "DEADLINE", -1)
     with pytest.raises(DataUnavailable, match="not complete after"):
+        download.fetch(NAME)
+
+
+def test_a_download_killed_at_any_step_leaves_no_wrong_file_and_its_rest_is_cleared(folder, server):
+    for step in range(1, 500):
+        ended = killed_at(step, download.fetch, NAME)
+        assert registry.status(NAME) == ("ok" if ended else registry.status(NAME)) and registry.status(NAME) in (
+            "missing",
+            "ok",
+        )
+        if ended:
+            break
+        (folder / NAME).unlink(missing_ok=True)
+    assert ended and step > 5
+    rests = list((folder / "folder").glob(".download-*"))
+    assert rests
+    for rest in rests:
+        os.utime(rest, (0, 0))
+    (folder / NAME).unlink()
+    assert download.fetch(NAME) == "downloaded"
+    assert [path.name for path in (folder / "folder").iterdir()] == ["file.bin"]
+
+
+def test_a_download_onto_a_full_disk_says_so(server, small_disk, monkeypatch):
+    monkeypatch.setenv("CALIB_DATA", str(small_disk))
+    (small_disk / "folder").mkdir()
+    fill(small_disk)
+    with pytest.raises(DataUnavailable, match="No space left on device"):
         download.fetch(NAME)
 
 

@@ -1,5 +1,6 @@
 """Running one notebook: checked parameters, whole output or none, the same bytes every time."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -7,11 +8,12 @@ import sys
 from pathlib import Path
 
 import nbformat
+import numpy as np
 import pytest
 
 from calib import results
 from calib.execute import NotebookError, clean, execute
-from calib.publish import publish, reuse
+from calib.publish import reuse
 
 ROOT = Path(__file__).parents[1]
 
@@ -120,6 +122,27 @@ def test_a_failing_cell_is_named_and_leaves_the_last_good_page(notebook, tmp_pat
     assert not list(tmp_path.glob(".run-*"))
 
 
+def test_a_cell_that_warns_is_an_error_in_the_book_and_kept_elsewhere(notebook, tmp_path):
+    text = NOTEBOOK.replace('print("two")', "import warnings; warnings.warn('this is old')")
+    notebook.write_text(text, encoding="utf-8")
+    with pytest.raises(NotebookError, match=r"small.py: cell 2 warns, and a page shows no warnings"):
+        execute(notebook, tmp_path / "page.ipynb")
+    assert not (tmp_path / "page.ipynb").exists()
+    execute(notebook, tmp_path / "page.ipynb", warnings=True)
+    assert "this is old" in (tmp_path / "page.ipynb").read_text(encoding="utf-8")
+
+
+def test_how_a_run_came_about_is_kept(notebook, tmp_path):
+    (tmp_path / "data.csv").write_bytes(b"1,2\n")
+    status = tmp_path / "status.json"
+    execute(notebook, tmp_path / "page.ipynb", {"scale": 3.0}, status=status, data={"data.csv": tmp_path / "data.csv"})
+    found = results.load(status)
+    assert found["parameters"] == {"scale": 3.0} and found["fresh"] is True
+    assert found["data"] == {"data.csv": hashlib.sha256(b"1,2\n").hexdigest()}
+    assert 0.5 < found["seconds"] < 60 and 30 < found["peak_mb"] < 2000
+    assert found["versions"]["numpy"] == np.__version__
+
+
 @pytest.mark.parametrize("role", ["small/absent:.2f", "small/name:.2f"])
 def test_a_number_that_was_not_recorded_or_cannot_be_formatted_is_an_error(notebook, tmp_path, role):
     notebook.write_text(NOTEBOOK.replace("small/value:.2f", role), encoding="utf-8")
@@ -161,43 +184,13 @@ def fake_page(folder, name, **values):
 
 def test_a_published_page_says_so_and_keeps_its_numbers(tmp_path):
     fake_page(tmp_path / "record", "run", value=1.5)
-    reuse(tmp_path / "record/run.ipynb", tmp_path / "pages/run.ipynb", tmp_path / "run.json", "no data.")
+    results.save({"run": {"seconds": 2.0, "fresh": True}}, tmp_path / "record/status.json")
+    targets = tmp_path / "pages/run.ipynb", tmp_path / "run.json", tmp_path / "status.json"
+    reuse(tmp_path / "record/run.ipynb", *targets, "no data.")
     page = nbformat.read(tmp_path / "pages/run.ipynb", as_version=4)
     assert "published run, not a fresh one: no data." in page.cells[1].source
     assert results.load(tmp_path / "run.json") == {"run": {"value": 1.5}}
-
-
-def test_publishing_takes_all_pages_of_a_fresh_build(tmp_path):
-    fake_page(tmp_path / "pages", "first", value=1.5)
-    fake_page(tmp_path / "pages", "second", value=2)
-    numbers = tmp_path / "results.json"
-    results.save({"first": {"value": 1.5}, "second": {"value": 2}}, numbers)
-    (tmp_path / "record").mkdir()
-    (tmp_path / "record/outdated.ipynb").write_text("{}")
-    publish(tmp_path / "pages", numbers, tmp_path / "record")
-    assert sorted(path.name for path in (tmp_path / "record").iterdir()) == [
-        "first.ipynb",
-        "results.json",
-        "second.ipynb",
-    ]
-    assert not list(tmp_path.glob(".publish-*"))
-
-
-def test_publishing_refuses_a_page_that_was_not_freshly_run(tmp_path):
-    fake_page(tmp_path / "old", "run", value=1.5)
-    numbers = tmp_path / "results.json"
-    reuse(tmp_path / "old/run.ipynb", tmp_path / "pages/run.ipynb", numbers, "no data.")
-    with pytest.raises(NotebookError, match="expected a fresh run"):
-        publish(tmp_path / "pages", numbers, tmp_path / "record")
-    assert not (tmp_path / "record").exists()
-
-
-def test_publishing_refuses_numbers_of_another_build(tmp_path):
-    fake_page(tmp_path / "pages", "run", value=1.5)
-    numbers = tmp_path / "results.json"
-    results.save({"run": {"value": 1.25}}, numbers)
-    with pytest.raises(NotebookError, match="expected the numbers of the pages"):
-        publish(tmp_path / "pages", numbers, tmp_path / "record")
+    assert results.load(tmp_path / "status.json") == {"seconds": 2.0, "fresh": False}
 
 
 # -- the notebooks of the book on a perturbed input give other numbers

@@ -1,5 +1,6 @@
 """Get the registered files into the data folder: fetched, checked, and only then put in place."""
 
+import shutil
 import tempfile
 import time
 from pathlib import Path
@@ -67,6 +68,9 @@ def fetch(name, unreachable=None):
 def _download(entry, url, target):
     """Download into a scratch folder beside the target, check, and move into place."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    for rest in target.parent.glob(".download-*"):  # of a download that was killed
+        if time.time() - rest.stat().st_mtime > DEADLINE:
+            shutil.rmtree(rest, ignore_errors=True)
     limit = LARGEST_LOG if entry.content_sha256 else entry.size
 
     def downloader(address, file, _):

@@ -1,0 +1,20 @@
+"""Run a command while no other one runs in this folder; a killed command leaves no lock behind.
+
+Needs only the standard library: it runs before the environment is there.
+"""
+
+import fcntl
+import os
+import sys
+from pathlib import Path
+
+lock, *command = sys.argv[1:]
+Path(lock).parent.mkdir(exist_ok=True)
+handle = os.open(lock, os.O_CREAT | os.O_RDWR)
+try:
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+except BlockingIOError:
+    print("another build is at work in this folder; waiting for it to end", file=sys.stderr, flush=True)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+os.set_inheritable(handle, True)  # held until the command and all that it started have ended
+os.execvp(command[0], command)  # noqa: S606

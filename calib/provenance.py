@@ -1,0 +1,67 @@
+"""How a run came about: parameters, time, memory, versions, data, commit. Shown on the status page."""
+
+import hashlib
+import os
+import platform
+import subprocess
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "matplotlib",
+    "torch",
+    "torchvision",
+    "transformers",
+    "papermill",
+    "jupytext",
+    "jupyter-book",
+)
+
+
+def provenance(source, parameters, data, seconds, peak_mb):
+    """Describe a run that has just ended, by names that the status page shows.
+
+    Parameters
+    ----------
+    source : path
+        The notebook.
+    parameters : dict
+    data : dict of str to path
+        The data files that the run may read, by their names in the data folder.
+    seconds, peak_mb : float
+        Wall time, and largest resident memory of the kernel in megabytes.
+
+    Returns
+    -------
+    dict
+        Of values that JSON can hold; ``commit`` is None outside of a git checkout.
+    """
+    commit = _git("rev-parse", "HEAD")
+    return {
+        "notebook": str(source),
+        "parameters": parameters,
+        "seconds": round(seconds, 2),
+        "peak_mb": round(peak_mb),
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit,
+        "changed": commit is not None
+        and bool(_git("status", "--porcelain", "--", "calib", "notebooks", "requirements.lock")),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "versions": {name: version(name) for name in PACKAGES},
+        "data": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in data.items()},
+        "fresh": True,
+    }
+
+
+def _git(*arguments):
+    """What git says, None where there is no git or no repository."""
+    try:
+        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)  # noqa: S603, S607
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout.strip()

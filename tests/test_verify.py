@@ -1,0 +1,90 @@
+"""The comparison with the published record: by kind of number, and nothing escapes it."""
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from calib import results
+from calib.__main__ import app
+from calib.data import load_soft_labels
+from calib.gap import soft_label_gap
+from calib.verify import TOLERANCES, compare
+
+
+@pytest.mark.parametrize(
+    ("run", "name", "published", "fresh", "within"),
+    [
+        ("gap/x", "n", 5000, 5000, True),
+        ("gap/x", "n", 5000, 5001, False),
+        ("gap/x", "n", 5000, 5000.0, False),
+        ("gap/x", "at_bound", "none", "upper", False),
+        ("gap/x", "flag", True, False, False),
+        ("gap/x", "T_hard", 2.5, 2.5 * (1 + 9e-9), True),
+        ("gap/x", "T_hard", 2.5, 2.5 * (1 + 2e-8), False),
+        ("gap/x", "gap", 0.002, 0.002 + 2e-8, False),
+        ("gap/x", "gap", 0.002, None, False),
+        ("gap/x", "gap", None, 0.002, False),
+        ("what-temperature-does", "temperature", 3.0, 3.0 + 1e-6, True),
+        ("what-temperature-does", "temperature", 3.0, 3.0 + 1e-5, False),
+        ("what-temperature-does", "blob_accuracy", 0.72, 0.725, True),
+        ("what-temperature-does", "blob_accuracy", 0.72, 0.735, False),
+        ("what-temperature-does", "isotonic_levels", 100, 104, True),
+        ("what-temperature-does", "isotonic_levels", 100, 110, False),
+    ],
+)
+def test_a_number_may_differ_by_the_tolerance_of_its_kind(run, name, published, fresh, within):
+    sides = [{run: {} if value is None else {name: value}} for value in (published, fresh)]
+    (difference,) = compare(*sides)
+    assert difference.within is within
+
+
+def test_every_name_of_either_side_is_compared():
+    found = compare({"one": {"a": 1, "b": 2.0}, "two": {"c": 1}}, {"one": {"a": 1, "d": 2.0}, "three": {"e": 1}})
+    assert [(d.run, d.name) for d in found] == [("one", "a"), ("one", "b"), ("one", "d"), ("three", "e"), ("two", "c")]
+    assert [d.within for d in found] == [True, False, False, False, False]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("order", [lambda rng, n: rng.permutation(n), lambda rng, n: np.arange(n)[::-1]])
+def test_another_order_of_the_sums_stays_within_the_tolerance_of_computed_numbers(order):
+    data = load_soft_labels("chaosnli-s", "roberta-base", 0)
+    plain = data.validation
+    again = plain.select(order(np.random.default_rng(0), len(plain)))
+    first, second = (soft_label_gap(validation, data.soft, overlap_declared=True) for validation in (plain, again))
+    for name in ("T_hard", "brier_hard", "gap"):
+        assert first[name] == pytest.approx(second[name], rel=TOLERANCES["double"], abs=TOLERANCES["double"])
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for folder in ("notebooks", "_build/status", "book/published"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "notebooks/runs.yaml").write_text("one: {notebook: one}\n")
+    for folder in ("book/published", "_build"):
+        results.save({"one": {"ece": 0.25, "n": 8}}, tmp_path / folder / "results.json")
+    results.save({"fresh": True}, tmp_path / "_build/status/one.json")
+    return tmp_path
+
+
+def verify():
+    return CliRunner().invoke(app, ["verify"])
+
+
+def test_the_same_numbers_are_verified(checkout):
+    result = verify()
+    assert result.exit_code == 0 and "All 2 numbers of the build are those of the published record." in result.output
+
+
+def test_a_number_beyond_its_tolerance_is_named_with_both_values(checkout):
+    results.save({"one": {"ece": 0.26, "n": 8}}, checkout / "_build/results.json")
+    result = verify()
+    assert result.exit_code == 1
+    assert "one/ece: published 0.25, now 0.26 (double)" in result.output
+    assert "1 of 2 numbers differ" in result.output
+
+
+def test_a_page_that_was_not_freshly_run_is_not_verified(checkout):
+    results.save({"fresh": False}, checkout / "_build/status/one.json")
+    result = verify()
+    assert result.exit_code == 1 and "not freshly run: one" in result.output
