@@ -355,6 +355,7 @@ for pool_name, pool in (("exploration", exploration), ("calibration", calibratio
 # %% tags=["hide-input"]
 record(RUN, **{f"{pool}_correct": numbers[f"{pool}_correct_t1"] for pool in ("exploration", "calibration", "audit")})
 kept = ("confidence", "nll", "brier", "ece10", "at90", "wrong90")
+record(RUN, **{f"audit_{name}_{state}": numbers[f"audit_{name}_{state}"] for name in ("correct", "accuracy") for state in STATES})
 record(RUN, **{name: value for name, value in numbers.items() if name.split("_")[-2:-1] and name.split("_")[-2] in kept})
 lines = ["| | Exploration, T = 1 | fitted | Calibration, T = 1 | fitted | Audit, T = 1 | fitted |", "|:---|---:|---:|---:|---:|---:|---:|"]
 for name in ("correct", *kept):
@@ -514,7 +515,6 @@ record(
     n_ours_inside=sum(ours for _, ours in inside.values()),
     **{f"{name}_percentile_published": theirs for name, (theirs, _) in places.items()},
     **{f"{name}_percentile": ours for name, (_, ours) in places.items()},
-    **{name: numbers[name] for name in published if name != "temperature"},
     **{f"splits_{name}_{end}": value for name, pair in ends.items() for end, value in zip(("low", "high"), pair)},
     **{f"splits_share_{name}_lower": np.mean(spread[f"audit_{name}_fitted"][1:] < spread[f"audit_{name}_t1"][1:]) for name in ("nll", "brier", "ece10", "wrong90")},
 )
