@@ -1,4 +1,4 @@
-"""The ledger in the book: a line that counts the verdicts, and a table of every published value that can be filtered."""
+"""The ledger in the book: a line that counts the verdicts, and a table of every published value, with a filter."""
 
 from collections import Counter
 from html import escape
@@ -14,14 +14,14 @@ from calib.published import rows
 PAGE = "ledger"
 HEADS = {
     "number": "No.",
+    "verdict": "Verdict",
     "source": "Source",
     "where": "Where",
     "quantity": "Quantity",
     "printed": "Published",
     "reproduced": "Here",
     "difference": "Difference",
-    "verdict": "Verdict",
-    "remark": "95% of random splits, or a remark",
+    "remark": "95% of splits, or remark",
     "place": "Computed in",
 }
 NUMERIC = {"number", "printed", "reproduced", "difference"}
@@ -68,7 +68,7 @@ class Verdicts(SphinxDirective):
     """What each verdict means."""
 
     def run(self):
-        meanings = nodes.definition_list()
+        meanings = nodes.definition_list(classes=["verdicts"])
         for verdict, meaning in VERDICTS.items():
             definition = nodes.definition("", nodes.paragraph("", meaning))
             meanings += nodes.definition_list_item("", nodes.term("", "", badge(verdict)), definition)
@@ -111,7 +111,7 @@ def verdict_of(row):
 
 
 def badge(verdict):
-    return nodes.inline("", verdict, classes=["verdict", nodes.make_id(verdict)])
+    return nodes.inline("", verdict, classes=["verdict", f"verdict-{nodes.make_id(verdict)}"])
 
 
 def row_id(row):
@@ -124,7 +124,7 @@ def column_class(name):
 
 def minus(text):
     """The text with a true minus sign in front of negative numbers."""
-    return " ".join(part.replace("-", "−", 1) if part[0] == "-" else part for part in text.split())
+    return " ".join(part.replace("-", "\N{MINUS SIGN}", 1) if part[0] == "-" else part for part in text.split())
 
 
 def html(text):

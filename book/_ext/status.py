@@ -4,15 +4,23 @@ import json
 from pathlib import Path
 
 import yaml
+from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-KEYS = set("run notebook parameters seconds peak_mb date commit changed python platform cores versions data fresh".split())
+KEYS = set(
+    "run notebook parameters seconds peak_mb date commit changed python platform cores versions data fresh".split()
+)
 
 
 class StatusTable(SphinxDirective):
-    """Totals, a table of the runs, their common environment, and the data files that they read."""
+    """One part of the state: the ``runs`` with their totals, their ``environment``, or the ``data`` files they read."""
+
+    required_arguments = 1
 
     def run(self):
+        part = PARTS.get(self.arguments[0])
+        if not part:
+            raise self.error(f"status-table: expected {', '.join(PARTS)}, got {self.arguments[0]}")
         root = Path(self.env.srcdir).parent
         names = yaml.safe_load((root / "notebooks/runs.yaml").read_text(encoding="utf-8"))
         paths = [root / "_build/status" / f"{name}.json" for name in names]
@@ -22,8 +30,10 @@ class StatusTable(SphinxDirective):
             runs = [load(path) for path in paths]
         except ValueError as error:
             raise self.error(str(error)) from error
-        parts = [totals(runs), run_table(runs), "## Environment", environment(runs), "## Data files", data_files(runs)]
-        return self.parse_text_to_nodes("\n\n".join(parts), allow_section_headings=True)
+        parsed = self.parse_text_to_nodes(part(runs))
+        for found in (table for node in parsed for table in node.findall(nodes.table)):
+            found["classes"].append("status")
+        return parsed
 
 
 def load(path):
@@ -34,6 +44,10 @@ def load(path):
     if not KEYS <= set(state):
         raise ValueError(f"{path}: expected {', '.join(sorted(KEYS - set(state)))}, found {', '.join(sorted(state))}")
     return state
+
+
+def totals_and_runs(runs):
+    return f"{totals(runs)}\n\n{run_table(runs)}"
 
 
 def totals(runs):
@@ -84,10 +98,8 @@ def data_files(runs):
     for state in runs:
         for item in state["data"].items():
             readers.setdefault(item, []).append(state["run"])
-    lines = [
-        [code(name), f"<details><summary>{code(digest[:12])}…</summary>{code(digest)}</details>", ", ".join(names)]
-        for (name, digest), names in sorted(readers.items())
-    ]
+    hashes = '<code class="hash" tabindex="0">{}</code>'  # the style shortens it until it has the focus
+    lines = [[code(name), hashes.format(digest), ", ".join(names)] for (name, digest), names in sorted(readers.items())]
     return table(["File", "SHA-256", "Read by"], lines)
 
 
@@ -100,6 +112,9 @@ def table(heads, lines):
     marks = ["---:" if head.startswith(">") else ":---" for head in heads]
     rows = [[head.lstrip(">") for head in heads], marks, *lines]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+PARTS = {"runs": totals_and_runs, "environment": environment, "data": data_files}
 
 
 def setup(app):
