@@ -262,7 +262,7 @@ def test_a_link_to_a_hidden_row_shows_it(page):
 
 @pytest.mark.site
 def test_on_a_phone_the_table_scrolls_inside_its_frame(page):
-    frame = page.locator(".ledger-scroll")
+    frame = page.get_by_role("region", name="All published values")
     assert frame.evaluate("frame => frame.scrollWidth > frame.clientWidth && frame.clientWidth <= 360")
     frame.focus()
     page.keyboard.press("ArrowRight")

@@ -52,14 +52,13 @@ class Summary(Ledger):
 
     def run(self):
         entries = self.entries()
-        counts = Counter(row["verdict"] for row in entries)
-        line = nodes.paragraph("", "", nodes.strong("", str(len(entries))), nodes.Text(" published values: "))
+        line = nodes.paragraph("", "", nodes.strong("", str(len(entries))), nodes.Text(" published values"))
         for verdict in VERDICTS:
-            line += nodes.Text(", " if verdict != next(iter(VERDICTS)) else "")
-            line += [nodes.strong("", str(counts[verdict])), nodes.Text(f" {verdict}")]
-            links = [self.row_link(row) for row in entries if row["verdict"] == verdict in MARKED]
-            line += [node for link in links for node in (nodes.Text(" (No. " if link is links[0] else ", "), link)]
-            line += nodes.Text(")" if links else "")
+            found = [row for row in entries if row["verdict"] == verdict]
+            mark = "; " if len(line) > 2 else ": "
+            line += [nodes.Text(mark), nodes.strong("", str(len(found))), nodes.Text(f" {verdict}")]
+            for row in found if verdict in MARKED else []:
+                line += [nodes.Text(", No. "), self.row_link(row)]
         line += nodes.Text(".")
         return [line]
 
