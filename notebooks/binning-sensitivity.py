@@ -389,8 +389,10 @@ for q, (t, b) in ours.items():
 Markdown("\n".join(lines).replace("| -", "| −").replace("| −--", "| ---"))
 
 # %% tags=["hide-input"]
+signed_mean = {end: t.confidence[b] - t.accuracy[b] for end, (t, b) in zip(("whole", "lower", "upper"), ours.values()) if t.counts[b]}
 for end, q in zip(("whole", "lower", "upper"), quantities):
     record(run, **{f"article_count_{end}": article[q][0], f"article_{end}": f"{article[q][1]:+.3f}".replace("-", "−")})
+record(run, **{f"signed_{end}": value for end, value in signed_mean.items()})
 record(run, article_rebuilt=article_rebuilt, article_difference=float(printed(source, "20 minus 5 bins", "difference")))
 record(run, same_bin="the same bin" if name_of(tables[coarse], largest) == "[0.6, 0.8)" else "another bin");
 
@@ -500,7 +502,8 @@ record(run, coverage_difference_low=coverage_low, coverage_difference_high=cover
 # The article's pool also holds {glue:text}`binning-sensitivity/n:d` validation sentences, ordered by a hash whose key it does not print. Its
 # numbers therefore need not be met, and no key was searched for. What can be asked is whether they are as close as two pools of this size are. The
 # last two columns say so: the central 95% of {glue:text}`binning-sensitivity/replicates:,d` random pools of {glue:text}`binning-sensitivity/n:d`
-# from all {glue:text}`binning-sensitivity/n_all:d` sentences, and whether the printed value lies in it. This is the only use of the other sentences' labels in this section; nothing is chosen by it.
+# from all {glue:text}`binning-sensitivity/n_all:d` sentences, and whether the printed value lies in it. For the ends of the intervals, the first
+# {glue:text}`binning-sensitivity/n_end_pools:d` of these pools are bootstrapped with {glue:text}`binning-sensitivity/n_end_replicates:d` samples each. This is the only use of the other sentences' labels in this section; nothing is chosen by it.
 
 # %%
 rng = np.random.default_rng([seed, 2])
@@ -511,42 +514,61 @@ means = bootstrap_mean(np.column_stack([all_correct, all_confidence]).astype(flo
 members = {m: assign_bins(all_confidence, t.edges)[:, None] == np.arange(m) for m, t in tables.items()}
 pool_counts = {m: np.rint(n * bootstrap_mean(rows.astype(float), pools)) for m, rows in members.items()}
 
+few = 500  # pools with a bootstrap of their own, and samples in each
+pool_ends = []
+for rows in pools[:few]:
+    drawn_ece = bootstrap_ece(all_confidence[rows], all_correct[rows], bin_counts, indices[:few])
+    pool_ends.append(interval(np.column_stack([drawn_ece, drawn_ece[:, at[fine]] - drawn_ece[:, at[coarse]]])))
+pool_lows, pool_highs = np.moveaxis(pool_ends, 1, 0)
+
+zone = assign_bins(all_confidence, pieces.edges)  # 1: [0.6, 0.7), 2: [0.7, 0.8)
+pool_signed = {}
+for end, zones in (("whole", (1, 2)), ("lower", (1,)), ("upper", (2,))):
+    inside = np.isin(zone, zones).astype(float)
+    total, share = bootstrap_mean(np.column_stack([inside * (all_confidence - all_correct), inside]), pools).T
+    pool_signed[end] = total[share > 0] / share[share > 0]
+
 # %% tags=["hide-input"]
 pool = "exploration pool"
-rows = [  # what, printed, here, values over the random pools or None, format
-    ("Rows", printed(source, pool, "n"), n, None, "d"),
-    ("Correct", printed(source, pool, "correct"), int(correct.sum()), n * means[:, 0], "d"),
-    ("Mean confidence", printed(source, pool, "mean_confidence"), confidence.mean(), means[:, 1], ".4f"),
+rows = [  # what, its name in the results, printed, here, values over the random pools or None, format
+    ("Rows", "n", printed(source, pool, "n"), n, None, "d"),
+    ("Correct", "correct", printed(source, pool, "correct"), int(correct.sum()), n * means[:, 0], "d"),
+    ("Mean confidence", "mean_confidence", printed(source, pool, "mean_confidence"), confidence.mean(), means[:, 1], ".4f"),
 ]
 for m, t in tables.items():
     place, ends = f"{m} equal-width bins", printed(source, f"{m} equal-width bins", "ci95").split()
     rows += [
-        (f"ECE, {m} bins", printed(source, place, "ece"), t.ece, pool_ece[:, at[m]], ".6f"),
-        ("– lower end", ends[0], low[at[m]], None, ".6f"),
-        ("– upper end", ends[1], high[at[m]], None, ".6f"),
-        ("– non-empty bins", printed(source, place, "nonempty_bins"), int(t.filled.sum()), (pool_counts[m] > 0).sum(axis=1), "d"),
-        ("– last bin's count", printed(source, place, "rightmost_count"), int(t.counts[-1]), pool_counts[m][:, -1], "d"),
+        (f"ECE, {m} bins", f"ece_{m}", printed(source, place, "ece"), t.ece, pool_ece[:, at[m]], ".6f"),
+        ("– lower end", f"ece_{m}_low", ends[0], low[at[m]], pool_lows[:, at[m]], ".6f"),
+        ("– upper end", f"ece_{m}_high", ends[1], high[at[m]], pool_highs[:, at[m]], ".6f"),
+        ("– non-empty bins", f"nonempty_{m}", printed(source, place, "nonempty_bins"), int(t.filled.sum()), (pool_counts[m] > 0).sum(axis=1), "d"),
+        ("– last bin's count", f"rightmost_{m}", printed(source, place, "rightmost_count"), int(t.counts[-1]), pool_counts[m][:, -1], "d"),
     ]
 ends = printed(source, "20 minus 5 bins", "ci95").split()
 rows += [
-    ("ECE, 20 minus 5 bins", printed(source, "20 minus 5 bins", "difference"), tables[20].ece - tables[5].ece, pool_ece[:, at[20]] - pool_ece[:, at[5]], ".6f"),
-    ("– lower end", ends[0], difference_low, None, ".6f"),
-    ("– upper end", ends[1], difference_high, None, ".6f"),
+    ("ECE, 20 minus 5 bins", "difference_20_5", printed(source, "20 minus 5 bins", "difference"), tables[20].ece - tables[5].ece, pool_ece[:, at[20]] - pool_ece[:, at[5]], ".6f"),
+    ("– lower end", "difference_20_5_low", ends[0], difference_low, pool_lows[:, -1], ".6f"),
+    ("– upper end", "difference_20_5_high", ends[1], difference_high, pool_highs[:, -1], ".6f"),
 ]
+for end, q in zip(pool_signed, quantities):
+    if end in signed_mean:  # there may be no row in the interval
+        rows.append((f"Mean difference, {name_of(*ours[q])}", f"signed_{end}", printed(source, where, q), signed_mean[end], pool_signed[end], ".3f"))
 
 # %% tags=["hide-input"]
 lines = ["| Quantity | Printed | Here | Here − printed | Random pools, 95% | Printed in it |", "|:---|---:|---:|---:|---:|:---|"]
 compared = within = 0
-for what, text, here, values, spec in rows:
+for what, name, text, here, values, spec in rows:
     gap = here - (int(text) if spec == "d" else float(text))
-    cells = [what, text, f"{here:{spec}}", f"{gap:+{spec}}".replace("-", "−") if gap else "0", "", ""]
+    cells = [what, *(cell.replace("-", "−") for cell in (text, f"{here:{spec}}", f"{gap:+{spec}}" if gap else "0")), "", ""]
     if values is not None:
         bottom, top = interval(np.where(np.abs(values) < tolerance, 0, values))
+        record(run, **{f"splits_{name}_low": bottom, f"splits_{name}_high": top})
         compared, within = compared + 1, within + (is_in := bool(bottom <= float(text) <= top))
-        cells[4:] = [" to ".join(format(end, spec.replace("d", ".0f")) for end in (bottom, top)), "yes" if is_in else "no"]
+        cells[4:] = [" to ".join(format(end, spec.replace("d", ".0f")) for end in (bottom, top)).replace("-", "−"), "yes" if is_in else "no"]
     lines.append(f"| {' | '.join(cells)} |")
 filled = " ".join(str(c) for c in tables[20].counts[tables[20].filled])
 lines.append(f"| Counts in the non-empty bins of 20 | {printed(source, '20 equal-width bins', 'counts of non-empty bins')} | {filled} | | | |")
+record(run, counts_20=filled, n_end_pools=min(few, len(pools)), n_end_replicates=min(few, replicates))
 record(run, n_compared=compared, n_within=within, correct_less_printed=int(correct.sum()) - int(printed(source, pool, "correct")), ece10_less_printed=tables[10].ece - float(printed(source, "10 equal-width bins", "ece")))
 Markdown("\n".join(lines))
 
@@ -555,7 +577,7 @@ Markdown("\n".join(lines))
 # less printed is {glue:text}`binning-sensitivity/correct_less_printed:+d` correct predictions and {glue:text}`binning-sensitivity/ece10_less_printed:+.4f` in the ECE with 10 bins. The
 # values are not {glue:text}`binning-sensitivity/n_compared:d` independent checks: pools with more errors tend to have higher ECEs at every bin count, and one count fixes others. Random pools
 # overlap with both pools compared, and the spread holds for this checkpoint and these {glue:text}`binning-sensitivity/n_all:d` sentences only. The last row
-# cannot be compared position by position, because which bins are empty differs. The three mean differences in [0.6, 0.8) are compared above, beside the rows that make the difference.
+# cannot be compared position by position, because which bins are empty differs.
 #
 # ## Take-aways
 #

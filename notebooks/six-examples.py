@@ -192,6 +192,10 @@ record(
     mean_confidence_t1=confidence_t1.mean(),
     mean_confidence_fitted=confidence_fitted.mean(),
 )
+for name, values in (("t1", confidence_t1), ("fitted", confidence_fitted)):
+    record("six-examples", **{f"confidence_{name}_{i}": value for i, value in zip(data.ids, values)})
+for name, t in (("t1", 1.0), ("rounded", temperature_rounded)):
+    record("six-examples", **{f"first_row_{name}_{k + 1}": p for k, p in enumerate(softmax(data.logits[:1], t)[0])})
 lines = [f"| Row | Logits | Label | Predicted | T = 1 | T = {temperature:.5f} | Changes bin |", "|---:|:---|:---|:---|---:|---:|:---|"]
 for i, row in enumerate(data.logits):
     predicted = f"{letters[row.argmax()]}, {'right' if correct[i] else 'wrong'}"
@@ -222,6 +226,8 @@ table_fitted = reliability_table(confidence_fitted, correct, edges)
 record("six-examples", ece4_t1=table_t1.ece, ece4_fitted=table_fitted.ece)
 for name, table in (("t1", table_t1), ("fitted", table_fitted)):
     record("six-examples", **{f"contribution_{name}_{m + 1}": value for m, value in enumerate(table.contributions)})
+    for column in ("counts", "confidence", "accuracy"):
+        record("six-examples", **{f"bin_{column}_{name}_{m + 1}": getattr(table, column)[m] for m in np.flatnonzero(table.filled)})
 
 # %% tags=["hide-input"]
 lines = ["| Temperature | Bin | Count | Mean confidence | Accuracy | Adds to ECE |", "|---:|:---|---:|---:|---:|---:|"]

@@ -32,7 +32,7 @@ from IPython.display import Markdown
 from calib import results
 from calib.data import load_dogah2026
 from calib.plots import COLOURS, show
-from calib.published import half_up, printed
+from calib.published import as_printed, half_up, printed
 from calib.results import record
 
 plt.style.use("calib.paper")
@@ -96,6 +96,10 @@ paper = {}
 for row in load_dogah2026():
     paper.setdefault((row["dataset"], row["model"]), []).append(row)
 
+quantities = ["accuracy", "ece_uncal", "ece_hard", "ece_oracle", "brier_hard", "brier_oracle", "gap", "iso_gap"]
+means = {key: {name: np.mean([row[name] for row in rows]) for name in quantities} for key, rows in paper.items()}
+stds = {key: {name: np.std([row[name] for row in rows]) for name in quantities} for key, rows in paper.items()}
+
 # %% tags=["hide-input"]
 TABLE = {"cifar10h": "Table 1", "chaosnli-s": "Table 2", "chaosnli-m": "Table 2"}
 SOURCE = "soft-label gap paper"
@@ -104,14 +108,14 @@ checked = wrong = 0
 
 def cell(dataset, model, name, table, spread=True):
     global checked, wrong
-    values = np.array([row[name] for row in paper[dataset, model]])
-    text = half_up(values.mean(), 3) + (f" ({half_up(values.std(), 3)})" if spread else "")
-    agrees = text == printed(SOURCE, f"{table} {MODELS[model]} {DATASETS[dataset]}", name)
+    key, expected = (dataset, model), printed(SOURCE, f"{table} {MODELS[model]} {DATASETS[dataset]}", name)
+    text = as_printed(expected, [means[key][name], stds[key][name]] if spread else [means[key][name]])
+    agrees = text == expected
     checked, wrong = checked + 1, wrong + (not agrees)
     return text if agrees else text + " ✗"
 
 
-names = ["accuracy", "ece_uncal", "ece_hard", "ece_oracle", "brier_hard", "brier_oracle", "gap"]
+names = quantities[:-1]
 heads = ["accuracy", "ECE, T = 1", "ECE, hard", "ECE, oracle", "Brier, hard", "Brier, oracle", "gap"]
 lines = ["| data | model | " + " | ".join(heads) + " | gap (Table 3) | isotonic gap (Table 3) |", "|:---|:---|" + "---:|" * 9]
 scale = ["resnet18", "resnet50", "resnet101", "distilbert-base-uncased", "bert-base-uncased", "bert-large-uncased"]
@@ -123,6 +127,10 @@ for dataset, model in sorted(paper, key=lambda key: (ORDER.index(key[0]), scale.
 Markdown("\n".join(lines))
 
 # %% tags=["remove-cell"]
+for dataset, model in paper:
+    for end, values in (("mean", means), ("std", stds)):
+        record(f"dogah2026/{dataset}/{model}", **{f"{name}_{end}": value for name, value in values[dataset, model].items()})
+
 gaps = {key: np.array([row["gap"] for row in rows]) for key, rows in paper.items()}
 language = [values.mean() for (dataset, _), values in gaps.items() if dataset != "cifar10h"]
 vision = [values.mean() for (dataset, _), values in gaps.items() if dataset == "cifar10h"]

@@ -355,6 +355,7 @@ for pool_name, pool in (("exploration", exploration), ("calibration", calibratio
 # %% tags=["hide-input"]
 record(RUN, **{f"{pool}_correct": numbers[f"{pool}_correct_t1"] for pool in ("exploration", "calibration", "audit")})
 kept = ("confidence", "nll", "brier", "ece10", "at90", "wrong90")
+record(RUN, **{f"audit_{name}_{state}": numbers[f"audit_{name}_{state}"] for name in ("correct", "accuracy") for state in STATES})
 record(RUN, **{name: value for name, value in numbers.items() if name.split("_")[-2:-1] and name.split("_")[-2] in kept})
 lines = ["| | Exploration, T = 1 | fitted | Calibration, T = 1 | fitted | Audit, T = 1 | fitted |", "|:---|---:|---:|---:|---:|---:|---:|"]
 for name in ("correct", *kept):
@@ -488,10 +489,10 @@ def percentile(values, value):
 
 
 lines = ["| Quantity | 95% of random splits | Published | Percentile | Here | Percentile |", "|:---|---:|---:|---:|---:|---:|"]
-places, inside = {}, {}
+places, inside, ends = {}, {}, {}
 for name, text in published.items():
     values = np.round(spread[name][1:], decimals[name])
-    low, high = interval(values)
+    ends[name] = low, high = interval(values)
     ours, theirs = round(float(numbers[name]), decimals[name]), float(text)
     places[name] = percentile(values, theirs), percentile(values, ours)
     inside[name] = low <= theirs <= high, low <= ours <= high
@@ -501,15 +502,12 @@ Markdown("\n".join(lines))
 
 # %% tags=["hide-input"]
 draws = spread["temperature"][1:]
-low, high = interval(draws)
 record(
     RUN,
     published_temperature=float(published["temperature"]),
     temperature_difference=temperature - float(published["temperature"]),
     splits_temperature_mean=draws.mean(),
     splits_temperature_sd=draws.std(),
-    splits_temperature_low=low,
-    splits_temperature_high=high,
     splits_temperature_min=draws.min(),
     splits_temperature_max=draws.max(),
     n_published=len(published),
@@ -517,10 +515,10 @@ record(
     n_ours_inside=sum(ours for _, ours in inside.values()),
     **{f"{name}_percentile_published": theirs for name, (theirs, _) in places.items()},
     **{f"{name}_percentile": ours for name, (_, ours) in places.items()},
+    **{f"splits_{name}_{end}": value for name, pair in ends.items() for end, value in zip(("low", "high"), pair)},
     **{f"splits_share_{name}_lower": np.mean(spread[f"audit_{name}_fitted"][1:] < spread[f"audit_{name}_t1"][1:]) for name in ("nll", "brier", "ece10", "wrong90")},
 )
-record(RUN, **{f"published_{name}": float(published[name]) for name in ("audit_correct_t1", "audit_nll_t1", "audit_nll_fitted", "audit_ece10_t1", "audit_ece10_fitted")})
-record(RUN, **{f"splits_{name}_{end}": value for name in ("audit_nll_fitted", "audit_ece10_fitted") for end, value in zip(("low", "high"), interval(spread[name][1:]))});
+record(RUN, **{f"published_{name}": float(published[name]) for name in ("audit_correct_t1", "audit_nll_t1", "audit_nll_fitted", "audit_ece10_t1", "audit_ece10_fitted")});
 
 # %% tags=["hide-input"]
 panels = (("temperature",), "Fitted temperature"), (("audit_nll_t1", "audit_nll_fitted"), "Audit NLL: fitted (blue), T = 1 (orange)"), (("audit_ece10_t1", "audit_ece10_fitted"), f"Audit ECE, {n_bins} bins: fitted (blue), T = 1 (orange)")
