@@ -7,9 +7,7 @@ import yaml
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-KEYS = set(
-    "run notebook parameters seconds peak_mb date commit changed python platform cores versions data fresh".split()
-)
+KEYS = set("notebook parameters seconds peak_mb date commit changed python platform cores versions data fresh".split())
 
 
 class StatusTable(SphinxDirective):
@@ -43,7 +41,7 @@ def load(path):
     state = json.loads(path.read_text(encoding="utf-8"))
     if not KEYS <= set(state):
         raise ValueError(f"{path}: expected {', '.join(sorted(KEYS - set(state)))}, found {', '.join(sorted(state))}")
-    return state
+    return state | {"run": path.stem}
 
 
 def totals_and_runs(runs):
