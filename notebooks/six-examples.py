@@ -160,8 +160,9 @@ fig, (whole, close) = plt.subplots(1, 2, figsize=(7.2, 3.6), width_ratios=(3, 2)
 whole.plot(temperatures, nll_curve, color=COLOURS["neutral"])
 outward = 1 if temperature > 1 else -1  # the side of the fitted temperature on which its label has room
 for t, name, colour, side in ((1.0, "T = 1", COLOURS["t1"], -outward), (temperature, f"fitted, T = {temperature:.3f}", COLOURS["fitted"], outward)):
-    whole.plot(t, nll(logits, labels, t), "o", color=colour)
-    label(whole, name, (t, nll(logits, labels, t)), (side, -9), colour)
+    if grid_low <= t <= grid_high:
+        whole.plot(t, nll(logits, labels, t), "o", color=colour)
+        label(whole, name, (t, nll(logits, labels, t)), (side, -9), colour)
 whole.margins(y=0.18)
 log_axis(whole.xaxis, ticks)
 whole.set(xlabel="temperature T (log scale)", ylabel="mean NLL", title="Whole range")
