@@ -205,6 +205,8 @@ def measure(pool, t):
 
 STATES = {"t1": 1.0, "fitted": temperature}
 audited = {state: measure(audit, t) for state, t in STATES.items()}
+if not all(values["at90"] for values in audited.values()):
+    raise ValueError(f"threshold: expected a confidence that some prediction of the audit pool reaches, got {threshold}")
 
 # %% tags=["hide-input"]
 LABELS = {
@@ -294,9 +296,9 @@ show(
 )
 
 # %% [markdown]
-# {numref}`fig-sst2-reliability` and {numref}`fig-sst2-confidence` show how the sentences are spread over the bins. Of the last bin, at $T = 1$
-# it holds {glue:text}`sst2-isolated-fit/top_bin_counts_t1:d` of {glue:text}`sst2-isolated-fit/n_audit:d` sentences, at the fitted temperature
-# {glue:text}`sst2-isolated-fit/top_bin_counts_fitted:d`; the others share the rest. The ECE goes from {glue:text}`sst2-isolated-fit/audit_ece10_t1:.4f` to
+# {numref}`fig-sst2-reliability` and {numref}`fig-sst2-confidence` show how the sentences are spread over the bins. The last bin holds
+# {glue:text}`sst2-isolated-fit/top_bin_counts_t1:d` of {glue:text}`sst2-isolated-fit/n_audit:d` sentences at $T = 1$ and
+# {glue:text}`sst2-isolated-fit/top_bin_counts_fitted:d` at the fitted temperature; the others share the rest. The ECE goes from {glue:text}`sst2-isolated-fit/audit_ece10_t1:.4f` to
 # {glue:text}`sst2-isolated-fit/audit_ece10_fitted:.4f`. It cannot be expected to reach zero: bins with few sentences show a distance even
 # if every confidence is right. To see how large, keep the confidences, draw each outcome with exactly that probability, and compute the ECE of the drawn outcomes.
 
@@ -358,8 +360,8 @@ table("lrrrrrr", ["Quantity", *(f"{pool}, {state}" for pool in ("Exploration", "
 # %% [markdown]
 # ## Beside the published values
 #
-# The source article printed the same quantities, for the same checkpoint on the same {glue:text}`sst2-isolated-fit/n:d` sentences, cut into pools of the same
-# sizes. Its pools are not ours. It ordered the sentences by a hash as well, but does not print the prefix that went into the
+# The source article printed the same quantities, for the same checkpoint on the same {glue:text}`sst2-isolated-fit/n:d` sentences, cut into pools of
+# 256, 256 and 360. Its pools are not ours. It ordered the sentences by a hash as well, but does not print the prefix that went into the
 # hash. The published numbers can therefore come out close, not equal.
 #
 # One could try prefixes until the numbers fit. That would prove nothing. A split found in this way is chosen by its
@@ -527,11 +529,11 @@ for ax, names, quantity in zip(axes, panels, quantities):
         for who, (value, style, y) in pair.items():
             side = "right" if value == min(v for v, _, _ in pair.values()) else "left"
             ax.plot([value, value], [0, y * tallest], color=colour, linestyle=style, linewidth=1.6)
-            label(ax, f"{who} {value:.3f}", (value, y * tallest), (-4 if side == "right" else 4, 0), colour, va="top")
+            label(ax, f"{who} {value:.3f}", (value, y * tallest), (-4 if side == "right" else 4, 0), colour, va="top", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
         if len(names) > 1:
             label(ax, "T = 1" if name.endswith("t1") else "fitted", (1, 1 - 0.12 * k), (-2, -2), colour, xycoords="axes fraction", weight="bold")
     ax.set(ylabel="splits", xlabel=quantity)
-    ax.margins(x=0.15, y=0.08)
+    ax.margins(x=0.2, y=0.08)
 show(
     fig,
     name="fig-sst2-spread",
@@ -637,7 +639,7 @@ trimmed = bisect_temperature(rest.logits, rest.labels, bounds=bounds, steps=step
 glue(
     swapped=swapped, swapped_nll_t1=judged["t1"]["nll"], swapped_nll_fitted=judged["fitted"]["nll"], swapped_ece_t1=judged["t1"]["ece10"], swapped_ece_fitted=judged["fitted"]["ece10"],
     pool_sizes=", ".join(map(str, pool_sizes)), first_fits=", ".join(f"{t:.2f}" for t in first_fits), sds=", ".join(f"{s:.2f}" for s in sds), n_some=len(some),
-    by_brier=by_brier, by_brier_in_sds=abs(by_brier - temperature) / draws.std(), trimmed=trimmed, trimmed_share=np.sort(loss)[-3:].sum() / loss.sum(),
+    by_brier=by_brier, by_brier_in_sds=abs(by_brier - temperature) / max(draws.std(), 1e-12), trimmed=trimmed, trimmed_share=np.sort(loss)[-3:].sum() / loss.sum(),
 )  # fmt: skip
 
 # %% [markdown]

@@ -327,7 +327,7 @@ for t, colour in cuts.items():
     label(right, f"T = {t:.3g}", (t * np.log(3), 0.75), (-8, 6) if steeper else (8, -6), colour)
     right.plot([passes_at[t]] * 2, [0, threshold], color=colour, linestyle=":", linewidth=1.5)
 right.axhline(threshold, color=COLOURS["neutral"], linewidth=1)
-label(right, f"threshold {threshold}", (8, threshold), (-0.1, 2))
+label(right, f"threshold {threshold}", (8, threshold) if threshold < 0.5 else (-8, threshold), (-0.1 if threshold < 0.5 else 0.1, 2))
 left.set(xlim=(0, 1), ylim=(0, 1.04), xlabel="recall", ylabel="precision", title="One ranking, two cuts")
 right.set(ylim=(0, 1.06), xlabel="logit z", ylabel="score", title="Score over logit")
 show(
@@ -539,7 +539,7 @@ record(
 )  # fmt: skip
 glue(ranking=(max(found.values()) - min(found.values())) / np.sqrt(2 * found["clip"] * (1 - found["clip"]) / n_pairs_test))
 fig, ax = plt.subplots(figsize=(7.2, 3.2))
-for (name, (trace, _)), colour, words, (at, offset) in zip(runs.items(), (COLOURS["other"], COLOURS["neutral"], COLOURS["t1"]), (f"learnt from {initial_temperature:g}", "learnt from 1", "fixed at 1"), ((0.1, (0.1, -12)), (0.35, (6, 4)), (0.45, (0.1, -4)))):
+for (name, (trace, _)), colour, words, (at, offset) in zip(runs.items(), (COLOURS["other"], COLOURS["neutral"], COLOURS["t1"]), (f"learnt from {initial_temperature:g}", "learnt from 1", "fixed at 1"), ((0.4, (0.1, -14)), (0.35, (6, 4)), (0.45, (0.1, -4)))):
     ax.plot(trace, color=colour)
     at = int(at * steps)
     label(ax, f"{words}: {found[name]:.1%} of test pairs found", (at, trace[at]), offset, colour)
