@@ -56,7 +56,7 @@ def _counts_on_top(ax, table, start):
     centres = (np.maximum(table.edges[:-1], start) + table.edges[1:])[filled] / 2
     texts = [f"{count:,}" for count in table.counts[filled]]
     width = 72 * ax.figure.get_figwidth() / ax.get_subplotspec().get_gridspec().ncols  # of a panel, in points
-    distances = 0.8 * width * np.diff(centres) / (1 - start)
+    distances = 0.85 * width * np.diff(centres) / (1 - start)
     needed = [3.4 * len(a + b) + 4 for a, b in zip(texts, texts[1:])]
     top = ax.secondary_xaxis("top")
     top.set_xticks(centres, texts, rotation=90 if (distances < needed).any() else 0)
