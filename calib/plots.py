@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+from itertools import pairwise
 
 import numpy as np
 
@@ -57,7 +58,7 @@ def _counts_on_top(ax, table, start):
     texts = [f"{count:,}" for count in table.counts[filled]]
     width = 72 * ax.figure.get_figwidth() / ax.get_subplotspec().get_gridspec().ncols  # of a panel, in points
     distances = 0.85 * width * np.diff(centres) / (1 - start)
-    needed = [3.4 * len(a + b) + 4 for a, b in zip(texts, texts[1:])]
+    needed = [3.4 * len(a + b) + 4 for a, b in pairwise(texts)]
     top = ax.secondary_xaxis("top")
     top.set_xticks(centres, texts, rotation=90 if (distances < needed).any() else 0)
     top.tick_params(length=0, pad=1)
@@ -101,11 +102,12 @@ def label(ax, text, xy, offset=(6, 0), colour=COLOURS["neutral"], **options):
         Further arguments of `matplotlib.axes.Axes.annotate`.
     """
     right, up = offset
-    sides = {
+    defaults = {
         "ha": "left" if right > 0 else "right" if right < 0 else "center",
         "va": "bottom" if up > 0 else "top" if up < 0 else "center",
+        "fontsize": 10,
     }
-    return ax.annotate(text, xy, offset, textcoords="offset points", color=colour, **{"fontsize": 10, **sides, **options})
+    return ax.annotate(text, xy, offset, textcoords="offset points", color=colour, **defaults | options)
 
 
 def log_axis(axis, ticks):
@@ -165,5 +167,5 @@ def table(align, heads, rows):
     if not all(heads) or any(len(row) != len(align) for row in [heads, *rows]):
         raise ValueError(f"rows: expected {len(align)} cells in each row and no empty head, got {[heads, *rows]}")
     rule = [{"l": ":---", "r": "---:"}[side] for side in align]
-    cells = [[re.sub(r"^-(?=\d)", "−", str(cell)) for cell in row] for row in rows]
+    cells = [[re.sub(r"^-(?=\d)", "\N{MINUS SIGN}", str(cell)) for cell in row] for row in rows]
     return Markdown("\n".join(f"| {' | '.join(row)} |" for row in [heads, rule, *cells]))

@@ -23,6 +23,7 @@
 # :::
 
 # %% tags=["hide-input"]
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -215,7 +216,7 @@ show(
 answers = []
 for dataset in ORDER:
     models = [model for model in scale if (dataset, model) in gaps]
-    pairs = [(gaps[dataset, a], gaps[dataset, b]) for a, b in zip(models, models[1:])]
+    pairs = [(gaps[dataset, a], gaps[dataset, b]) for a, b in pairwise(models)]
     apart = sum(bool(a.max() < b.min() or b.max() < a.min()) for a, b in pairs)
     ranges = ", ".join(f"{MODELS[model]} {gaps[dataset, model].min():.4f} to {gaps[dataset, model].max():.4f}" for model in models)
     answers.append(f"{DATASETS[dataset]}: {ranges}; {apart} of {len(pairs)} neighbours in size are apart")
