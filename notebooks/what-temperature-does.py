@@ -485,7 +485,7 @@ show(
 #
 # CLIP {cite:p}`radford2021` embeds images and texts in one space and compares them by the cosine, which lies between $-1$ and $1$. A softmax of values in so narrow a range is almost flat, so the similarities are divided by a temperature. It is learnt with the other weights, as the logarithm of its inverse, starting at 0.07, and the inverse is kept at or below 100.
 #
-# We take {glue:text}`what-temperature-does/n_pairs:,d` synthetic pairs. Both views are noisy linear pictures of one hidden vector, and each side has a linear encoder. Three runs: the temperature learnt from CLIP's start, learnt from 1, and fixed at 1.
+# We take {glue:text}`what-temperature-does/n_pairs:,d` synthetic pairs. Both views are noisy linear pictures of one hidden vector, and each side has a linear encoder. Three runs: the temperature learnt from {glue:text}`what-temperature-does/initial_temperature:g`, learnt from 1, and fixed at 1.
 
 # %%
 def make_pairs(size, key, hidden=8, width=32):
