@@ -33,7 +33,7 @@ def test_a_missing_state_is_an_error_that_says_how_to_make_it(tmp_path):
         load(tmp_path / "one.json")
 
 
-@pytest.mark.parametrize("key", STATE)
+@pytest.mark.parametrize("key", sorted(set(STATE) - {"run"}))
 def test_a_state_without_a_key_is_an_error_that_names_it(tmp_path, key):
     (tmp_path / "one.json").write_text(json.dumps({name: value for name, value in STATE.items() if name != key}))
     with pytest.raises(ValueError, match=rf"one\.json: expected {key}, found"):
