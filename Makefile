@@ -10,10 +10,10 @@ export CALIB_DATA := $(if $(filter /%,$(CALIB_DATA)),$(CALIB_DATA),$(CURDIR)/$(C
 ALONE := $(if $(shell command -v flock),flock _build/.lock)
 
 .DEFAULT_GOAL := help
-.PHONY: help book test data publish measure bench lint lock clean
+.PHONY: help book test pdf contact-sheet data publish measure bench lint lock clean
 
 help: ## show the targets and settings
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo
 	@echo "Settings:"
 	@echo "  CALIB_DATA=DIR   folder of the data (now $(CALIB_DATA))"
@@ -30,6 +30,14 @@ book: $(BIN)/.installed ## get the data, run every notebook, build the site in _
 
 test: book ## build the book, then run the tests
 	$(BIN)/python -m pytest
+
+pdf: book ## build the book, then print all of it to _build/calibration.pdf (needs Chromium)
+	@$(BIN)/python book/_tools/pdf.py _build/html _build/calibration.pdf
+	@echo "The book is in _build/calibration.pdf."
+
+contact-sheet: book ## build the book, then picture every page at three widths, light and dark (needs Chromium)
+	@$(BIN)/python book/_tools/contact_sheet.py _build/html _build/contact-sheet
+	@echo "Look at _build/contact-sheet/index.html."
 
 data: $(BIN)/.installed ## get and check the data
 	@$(BIN)/python -m calib data
