@@ -32,9 +32,10 @@ def test_a_message_of_the_troubleshooting_page_is_one_that_the_programs_write(me
         assert piece.strip(" :") in text, piece
 
 
-TEACHING = re.findall(
-    r"^\| \[\]\(notebooks/([\w-]+)\.ipynb\).*\| (\d+) \| (\d+) \|$", page("teach"), flags=re.MULTILINE
+SECTION = re.compile(
+    r"^\[\]\(notebooks/([\w-]+)\.ipynb\).*\n: (\d+) minutes to read, (\d+) exercises", flags=re.MULTILINE
 )
+TEACHING = SECTION.findall(page("teach"))
 
 
 def test_the_teaching_page_has_every_section():
