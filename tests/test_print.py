@@ -34,6 +34,11 @@ def book(tmp_path_factory):
     return PdfReader(output)
 
 
+@pytest.fixture(scope="module")
+def texts(book):
+    return [flat(page.extract_text()) for page in book.pages]
+
+
 def test_the_bookmarks_are_the_titles_of_the_pages_in_order(book):
     def titles(items, depth=0):
         for item in items:
@@ -47,12 +52,11 @@ def test_the_bookmarks_are_the_titles_of_the_pages_in_order(book):
     assert [entry for entry in found if entry in expected] == expected
 
 
-def test_every_page_of_the_pdf_has_its_number_and_every_title_is_printed(book):
-    texts = [flat(page.extract_text()) for page in book.pages]
+def test_every_page_of_the_pdf_has_its_number_and_every_title_is_printed(texts):
     for number, text in enumerate(texts, start=1):
         assert f"page {number} of {len(texts)}" in text
     for name, _ in site_tools.pages():
-        assert title(name) in "".join(texts)
+        assert title(name) in "".join(texts[1:])  # the first page lists the titles
 
 
 def test_links_inside_the_book_stay_inside_and_lead_somewhere(book):
@@ -63,10 +67,9 @@ def test_links_inside_the_book_stay_inside_and_lead_somewhere(book):
     assert addresses and not [url for url in addresses if re.match(r"file:|http://(book|127)", url)]
 
 
-def test_formulas_are_typeset_and_nothing_is_left_of_the_frame_of_the_site(book):
-    text = "".join(page.extract_text() for page in book.pages)
+def test_formulas_are_typeset_and_nothing_is_left_of_the_frame_of_the_site(texts):
     for leftover in (r"\mathrm", r"\frac", "Show code cell", "Skip to main content", "Search…"):
-        assert leftover not in text
+        assert leftover not in "".join(texts)
 
 
 def test_without_chromium_the_message_says_how_to_get_it(monkeypatch):
