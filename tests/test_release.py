@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from calib import results
 from calib.__main__ import app
-from calib.execute import NotebookError
+from calib.execute import THREADS, NotebookError
 from calib.publish import install_cell, install_cells, publish, reuse, stands_alone
 from conftest import ROOT
 
@@ -61,7 +61,7 @@ def elsewhere(tmp_path_factory):
     def python(*arguments, cwd, **environment):
         inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         command = [str(folder / "bin/python"), *map(str, arguments)]
-        env = {**inherited, "PIP_NO_INDEX": "1", **environment}
+        env = {**inherited, **dict.fromkeys(THREADS, "1"), "PIP_NO_INDEX": "1", **environment}
         return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True)
 
     return python
@@ -159,9 +159,7 @@ def test_a_package_that_is_not_committed_cannot_be_installed_elsewhere(checkout)
 def test_the_install_cell_is_published_behind_the_title_and_changes_no_number(tmp_path):
     pages, numbers, record = tmp_path / "pages", tmp_path / "results.json", tmp_path / "record"
     pages.mkdir()
-    before = (PUBLISHED / "six-examples.ipynb").read_bytes()
-    (pages / "six-examples.ipynb").write_bytes(before)
-    notebook = nbformat.reads(before.decode(), as_version=4)
+    notebook = nbformat.read(PUBLISHED / "six-examples.ipynb", as_version=4)
     notebook.cells = [cell for cell in notebook.cells if cell.id != "install"]
     nbformat.write(notebook, pages / "six-examples.ipynb")
     results.save(results.collect(notebook), numbers)
@@ -303,4 +301,3 @@ def test_binder_is_built_from_the_lock_without_cuda():
     script = (ROOT / "binder/postBuild").read_text(encoding="utf-8")
     assert os.access(ROOT / "binder/postBuild", os.X_OK)
     assert "make data TORCH_INDEX=" in script and "pip install" not in script
-    assert not (ROOT / "binder/requirements.txt").exists()
