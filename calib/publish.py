@@ -91,7 +91,7 @@ def publish(runs, pages, numbers, statuses, record, address=""):
     record : path
         Folder of the published record.
     address : str
-        Of the public repository. Notebooks that stand alone then start with an `install_cell` for the commit they ran at.
+        Of the public repository. Notebooks that stand alone then have an `install_cell` for the commit they ran at.
 
     Raises
     ------

@@ -9,7 +9,6 @@ import sysconfig
 import tomllib
 import venv
 import zipfile
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -21,8 +20,8 @@ from typer.testing import CliRunner
 
 from calib import results
 from calib.__main__ import app
-from calib.execute import THREADS, NotebookError
-from calib.publish import install_cell, install_cells, publish, reuse, stands_alone
+from calib.execute import THREADS
+from calib.publish import collect, install_cell, publish, reuse, stands_alone
 from conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -79,10 +78,11 @@ def test_the_wheel_holds_the_package_with_its_data_files_and_nothing_else(wheel)
 
 
 @pytest.mark.parametrize("run", ["six-examples", pytest.param("sst2-isolated-fit", marks=pytest.mark.data)])
+@pytest.mark.record
 def test_a_published_notebook_runs_elsewhere_after_its_install_cell(run, wheel, elsewhere, tmp_path):
     notebook = nbformat.read(PUBLISHED / f"{run}.ipynb", as_version=4)
     notebook.cells = [cell for cell in notebook.cells if cell.id != "install"]
-    notebook.cells.insert(1, nbformat.v4.new_code_cell(install_cell(RUNS[run], wheel.as_uri())))
+    notebook.cells.insert(1, install_cell(RUNS[run], wheel.as_uri()))
     notebook.cells.append(nbformat.v4.new_code_cell("import calib\nprint(calib.__file__)"))
     nbformat.write(notebook, tmp_path / "in.ipynb")
     assert elsewhere("-c", "import calib", cwd=tmp_path).returncode == 1
@@ -121,57 +121,54 @@ def test_a_run_names_the_extra_that_its_notebook_needs(run):
 
 
 @pytest.fixture
-def checkout(tmp_path, monkeypatch):
-    """A repository with one commit, as working folder; returns a function that runs git in it."""
-    monkeypatch.chdir(tmp_path)
+def republish(tmp_path):
+    """Publish the published pages again as if freshly built, with the address of a repository; returns the folder."""
 
-    def git(*arguments):
-        command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    def run(address):
+        pages, statuses, record = tmp_path / "pages", tmp_path / "status", tmp_path / "record"
+        pages.mkdir()
+        statuses.mkdir()
+        for name in RUNS:
+            notebook = nbformat.read(PUBLISHED / f"{name}.ipynb", as_version=4)
+            notebook.cells = [cell for cell in notebook.cells if cell.id != "install"]
+            nbformat.write(notebook, pages / f"{name}.ipynb")
+            results.save({"fresh": True, "changed": False, "commit": f"commit-of-{name}"}, statuses / f"{name}.json")
+        results.save(collect(RUNS, pages), tmp_path / "results.json")
+        publish(RUNS, pages, tmp_path / "results.json", statuses, record, address)
+        return record
 
-    Path("calib").mkdir()
-    Path("calib/one.py").write_text("one = 1\n")
-    git("init", "--quiet")
-    git("add", ".")
-    git("commit", "--quiet", "--message", "one")
-    return git
-
-
-def test_cells_install_the_last_commit_from_the_address_of_the_repository(checkout):
-    cells = install_cells(RUNS, ADDRESS)
-    assert cells.keys() == {run for run in RUNS if stands_alone(RUNS[run])}
-    commit = checkout("rev-parse", "HEAD")
-    assert f'%pip install -q "calib @ git+{ADDRESS}@{commit}"' in cells["six-examples"]
-    assert f'%pip install -q "calib[models] @ git+{ADDRESS}@{commit}"' in cells["what-temperature-does"]
-    assert "-m calib data" in cells["sst2-isolated-fit"] and "-m calib data" not in cells["six-examples"]
+    return run
 
 
-def test_without_an_address_there_is_nothing_to_install_from(checkout):
-    assert install_cells(RUNS, "") == {}
+@pytest.mark.record
+def test_notebooks_that_stand_alone_install_the_commit_they_ran_at(republish):
+    record = republish(ADDRESS)
+    for run in RUNS:
+        title, cell, *_ = nbformat.read(record / f"{run}.ipynb", as_version=4).cells
+        assert title.source.startswith("# ")
+        assert (cell.id == "install") is stands_alone(RUNS[run])
+        if stands_alone(RUNS[run]):
+            extra = "[models]" if run == "what-temperature-does" else ""
+            assert f'%pip install -q "calib{extra} @ git+{ADDRESS}@commit-of-{run}"' in cell.source
+            assert ("-m calib data" in cell.source) is ("data" in RUNS[run])
+            assert cell.metadata.tags == ["remove-cell"]
 
 
-def test_a_package_that_is_not_committed_cannot_be_installed_elsewhere(checkout):
-    Path("calib/two.py").write_text("two = 2\n")
-    with pytest.raises(NotebookError, match="expected the package as committed"):
-        install_cells(RUNS, ADDRESS)
+@pytest.mark.record
+def test_an_install_cell_changes_no_number(republish, tmp_path):
+    record = republish(ADDRESS)
+    assert collect(RUNS, record) == results.load(record / "results.json") == results.load(tmp_path / "results.json")
+    paths = [tmp_path / name for name in ("page.ipynb", "numbers.json", "shown.json")]
+    reuse(record / "six-examples.ipynb", *paths, "no data.")
+    assert results.load(paths[1])["six-examples"] == results.load(record / "results.json")["six-examples"]
 
 
-def test_the_install_cell_is_published_behind_the_title_and_changes_no_number(tmp_path):
-    pages, numbers, record = tmp_path / "pages", tmp_path / "results.json", tmp_path / "record"
-    pages.mkdir()
-    notebook = nbformat.read(PUBLISHED / "six-examples.ipynb", as_version=4)
-    notebook.cells = [cell for cell in notebook.cells if cell.id != "install"]
-    nbformat.write(notebook, pages / "six-examples.ipynb")
-    results.save(results.collect(notebook), numbers)
-
-    publish(pages, numbers, record, {"six-examples": "%pip install this"})
-    title, cell, *rest = nbformat.read(record / "six-examples.ipynb", as_version=4).cells
-    assert title.source.startswith("# ") and [title, *rest] == notebook.cells
-    assert (cell.source, cell.metadata.tags) == ("%pip install this", ["remove-cell"])
-    reuse(record / "six-examples.ipynb", tmp_path / "page.ipynb", tmp_path / "reused.json", "no data.")
-    assert results.load(tmp_path / "reused.json") == results.load(numbers)
+@pytest.mark.record
+def test_without_an_address_there_is_nothing_to_install_from(republish):
+    assert not any("pip install" in path.read_text(encoding="utf-8") for path in republish("").glob("*.ipynb"))
 
 
+@pytest.mark.record
 def test_no_published_notebook_installs_from_anywhere_but_the_repository():
     address = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
     for path in PUBLISHED.glob("*.ipynb"):
