@@ -35,6 +35,7 @@ from calib import audit, results
 from calib.data import load_soft_labels, load_sst2
 from calib.plots import COLOURS, DASHED, label, log_axis, show, table
 from calib.results import glue, record
+from calib.verify import TOLERANCES
 
 plt.style.use("calib.paper")
 RUN = "can-you-trust-the-numbers"
@@ -204,6 +205,28 @@ table("lrrrr", ["95% percentile interval of", "Calibrated: truth", "Contains it"
 # The percentile bootstrap of an ECE does **not** contain the truth as often as it says (n = {glue:text}`can-you-trust-the-numbers/bootstrap_n:d`,
 # {glue:text}`can-you-trust-the-numbers/bootstrap_draws:,d` draws). Resampling adds the noise once more, and a difference of nested ECEs cannot be
 # negative. The intervals of [](binning-sensitivity.ipynb) are to be read as the spread of the estimate.
+#
+# ## Other processors
+#
+# A number may depend on the machine: another processor has other instructions, another number of threads adds in another order. `make verify`
+# compares a fresh build with the published record, each number to the tolerance of its kind. Here is what the kinds are, and how far their
+# numbers moved when all sections ran again as if on other processors. The derivation of each tolerance is in `calib.verify`.
+
+# %% tags=["hide-input"]
+KINDS = {"exact": "counts, words, decisions", "double": "computed from given logits", "single": "drawn and averaged in float32",
+         "trained": "depends on a network trained on the page", "trained count": "a count that does"}
+variation = measured["variation"]
+moved = {kind: [sizes[kind] for sizes in variation["largest"].values()] for kind in KINDS}
+record(RUN, n_compared=sum(variation["numbers"].values()), n_settings=len(moved["exact"]), largest_double=max(moved["double"]),
+       tolerance_double=TOLERANCES["double"], moved_exact="none" if not max(moved["exact"]) else "some");
+rows = [[meaning, variation["numbers"][kind], f"{TOLERANCES[kind]:g}", *(f"{size:.0e}" if size else "0" for size in moved[kind])] for kind, meaning in KINDS.items()]
+table("lrr" + "r" * len(variation["largest"]), ["Kind", "Numbers", "Tolerance", *variation["largest"]], rows)
+
+# %% [markdown]
+# Differences are relative where the number is above 1. Of the {glue:text}`can-you-trust-the-numbers/n_compared:,d` numbers of all
+# sections {glue:text}`can-you-trust-the-numbers/moved_exact:s` of the exact ones moved, and those computed from given logits by at most
+# {glue:text}`can-you-trust-the-numbers/largest_double:.0e`. Networks trained on a page end elsewhere: training amplifies the last
+# bits, and no bound follows from the precision. Their tolerance is about three times the largest move.
 #
 # ## Inputs at the edge
 
