@@ -20,7 +20,7 @@ RUNS = yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
 PACKAGE = sorted(str(path) for path in Path("calib").rglob("*") if path.suffix in {".py", ".csv", ".toml", ".mplstyle"})
 PROSE = sorted(str(path) for path in Path("book").rglob("*") if path.is_file() and not {"notebooks", "published", "measured", "__pycache__"} & set(path.parts))
 FRAME = [path for path in PROSE if not path.endswith(".md")]
-CONFIG = ["_config.yml", "_toc.yml"]
+CONFIG = ["_config.yml", "_toc.yml", "notebooks/runs.yaml"]
 LOCK = "requirements.lock"
 PYTHON = shlex.quote(sys.executable)
 BIN = shlex.quote(str(Path(sys.executable).parent))
