@@ -87,6 +87,7 @@ def setup(app):
     app.connect("html-page-context", site_shell.describe_page)
     app.connect("html-page-context", site_shell.root_of_addresses, priority=501)
     app.connect("html-page-context", site_shell.mend_roles)
+    app.connect("html-page-context", site_shell.no_idle_mathjax, priority=600)
     app.connect("html-collect-pages", site_shell.page_for_lost_readers)
     app.connect("build-finished", site_shell.write_sitemap)
     app.add_directive("data-table", DataTable)

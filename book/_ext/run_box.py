@@ -45,11 +45,16 @@ def describe(run):
         "notebook": entry["notebook"],
         "parameters": parameters,
         "files": len(files),
-        "megabytes": sum(file.size for file in files) / 1e6,
+        "size": in_words(sum(file.size for file in files)),
         "reads": len(entry.get("reads", [])),
         "after": entry.get("after", []),
         "command": command,
     }
+
+
+def in_words(size):
+    """A number of bytes as a reader wants it."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
 
 
 def as_yaml(value):

@@ -18,7 +18,7 @@ def describe_page(app, pagename, templatename, context, doctree):
     page = doctree or app.env.get_doctree(root)
     description = first_paragraph(page)
     title = html.unescape(re.sub("<[^>]+>", "", context.get("title", "")))
-    tags = {"og:type": "website", "og:title": title, "og:description": description, "og:site_name": app.config.project}
+    tags = {"og:type": "website", "og:title": title, "og:description": description, "og:site_name": app.config.html_title}
     if base:
         address = urljoin(base, app.builder.get_target_uri(pagename))
         tags["og:url"] = address
@@ -38,8 +38,7 @@ def first_paragraph(doctree):
 
 def page_for_lost_readers(app):
     """The page that a server shows for an address that leads nowhere."""
-    pages = [(app.builder.get_target_uri(name), title.astext()) for name, title in app.env.titles.items()]
-    return [("404", {"title": "Page not found", "pages": pages}, "404.html")]
+    return [("404", {"title": "Page not found"}, "404.html")]
 
 
 def root_of_addresses(app, pagename, templatename, context, doctree):
@@ -47,6 +46,13 @@ def root_of_addresses(app, pagename, templatename, context, doctree):
     if pagename == "404":
         path = urlparse(app.config.html_baseurl).path or "/"
         context["metatags"] = f'<base href="{path}" />' + context["metatags"]
+
+
+def no_idle_mathjax(app, pagename, templatename, context, doctree):
+    """Load MathJax where a page itself has formulas; Sphinx also loads it where a page below has some."""
+    if app.builder.name == "html" and not app.env.get_domain("math").data["has_equations"].get(pagename):
+        scripts = context["script_files"]
+        context["script_files"] = [script for script in scripts if "mathjax/" not in str(script.filename)]
 
 
 def mend_roles(app, pagename, templatename, context, doctree):
