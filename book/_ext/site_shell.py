@@ -18,7 +18,12 @@ def describe_page(app, pagename, templatename, context, doctree):
     page = doctree or app.env.get_doctree(root)
     description = first_paragraph(page)
     title = html.unescape(re.sub("<[^>]+>", "", context.get("title", "")))
-    tags = {"og:type": "website", "og:title": title, "og:description": description, "og:site_name": app.config.html_title}
+    tags = {
+        "og:type": "website",
+        "og:title": title,
+        "og:description": description,
+        "og:site_name": app.config.html_title,
+    }
     if base:
         address = urljoin(base, app.builder.get_target_uri(pagename))
         tags["og:url"] = address

@@ -8,3 +8,14 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   for (const element of document.querySelectorAll(".bd-article :is(div.math, figure)")) watch.observe(element);
 });
+
+// Paper is white: a dark page prints light.
+const page = document.documentElement;
+let shownTheme;
+window.addEventListener("beforeprint", () => {
+  shownTheme = page.dataset.theme;
+  page.dataset.theme = "light";
+});
+window.addEventListener("afterprint", () => {
+  page.dataset.theme = shownTheme;
+});
