@@ -222,8 +222,7 @@ def test_no_page_asks_outside_throws_an_error_or_overflows_in_a_browser(browser,
     assert problems == []
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 360)])
 def test_nothing_serious_bars_readers_with_disabilities(browser, address, theme, width):
     from axe_playwright_python.sync_playwright import Axe
 
