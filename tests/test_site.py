@@ -1,16 +1,21 @@
-"""The built site, as files and in a real browser: nothing from outside, no script error, every picture described."""
+"""The built site, as files and in a real browser: light, self-contained, described, findable, usable by everybody."""
 
 import functools
+import html
 import http.server
 import re
+import shlex
 import shutil
 import threading
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from conftest import ROOT
 
+RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
 HTML = ROOT / "_build/html"
 PAGES = sorted(
     str(path.relative_to(HTML))
@@ -49,9 +54,7 @@ def parse(page):
 
 
 def test_there_is_a_page_for_every_entry_of_the_table_of_contents():
-    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
-    expected = {f"{name}.html" for name in re.findall(r"(?:file|root): (\S+)", toc)}
-    assert expected <= set(PAGES)
+    assert set(pages_of_text()) <= set(PAGES)
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -63,7 +66,9 @@ def test_a_page_loads_nothing_from_outside_and_nothing_that_is_missing(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_every_picture_says_what_it_shows(page):
-    for image in parse(page).images:
+    wordmark, *images = parse(page).images
+    assert wordmark["src"].endswith("favicon.svg") and wordmark["alt"] == ""  # its words stand beside it
+    for image in images:
         alt = image.get("alt", "")
         assert len(alt) > 30 and not alt.startswith(("../", "_images")), image
 
@@ -74,6 +79,95 @@ def test_no_markup_or_missing_number_is_left_in_the_text(page):
     text = re.sub(r"<[^>]+>", "", text)
     for leftover in ("{glue:", "{cite", "{numref", ":::{", "&lt;Figure", "nan%"):
         assert leftover not in text
+
+
+def read(page):
+    return (HTML / page).read_text(encoding="utf-8")
+
+
+def pages_of_text():
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    return [f"{name}.html" for name in re.findall(r"(?:file|root): (\S+)", toc)]
+
+
+def test_a_page_is_small():
+    sizes = {page: (HTML / page).stat().st_size for page in PAGES}
+    assert {page: size for page, size in sizes.items() if size > 300_000} == {}
+
+
+def test_each_page_has_a_title_and_a_description_of_its_own():
+    pages = pages_of_text()
+    titles = [re.search("<title>(.+?)</title>", read(page))[1] for page in pages]
+    descriptions = [re.search('<meta name="description" content="([^"]+)"', read(page))[1] for page in pages]
+    assert len(set(titles)) == len(set(descriptions)) == len(pages)
+    assert titles[0] == "Calibration, reproduced"
+    assert all(60 < len(html.unescape(text)) <= 252 for text in descriptions)
+
+
+def test_what_needs_the_public_address_is_absent_without_it():
+    assert yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["html"]["baseurl"] == ""
+    assert not (HTML / "sitemap.xml").exists()
+    for page in PAGES:
+        assert "og:title" in read(page) and "og:image" not in read(page) and 'rel="canonical"' not in read(page)
+
+
+def test_with_a_public_address_there_are_a_site_map_and_preview_pictures(tmp_path):
+    from docutils import nodes
+
+    from site_shell import describe_page, write_sitemap
+
+    paragraph, image = nodes.paragraph(text="Six <rows>."), nodes.image(uri="../_images/six.png")
+    doctree = nodes.section("", nodes.title(text="Six"), paragraph, image)
+    config = SimpleNamespace(root_doc="index", html_baseurl="https://example.org/book/", html_title="Book")
+    builder = SimpleNamespace(name="html", get_target_uri=lambda name: f"{name}.html")
+    environment = SimpleNamespace(found_docs={"index", "notebooks/six"}, get_doctree=lambda name: doctree)
+    app = SimpleNamespace(config=config, builder=builder, env=environment, outdir=tmp_path)
+    context = {"title": "Six <em>examples</em>"}
+    describe_page(app, "notebooks/six", "page.html", context, doctree)
+    assert '"og:url" content="https://example.org/book/notebooks/six.html"' in context["metatags"]
+    assert '"og:image" content="https://example.org/book/_images/six.png"' in context["metatags"]
+    assert 'name="description" content="Six &lt;rows&gt;."' in context["metatags"]
+    assert '"og:title" content="Six examples"' in context["metatags"]
+    write_sitemap(app, None)
+    assert "<loc>https://example.org/book/notebooks/six.html</loc>" in (tmp_path / "sitemap.xml").read_text()
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_under_its_title_a_notebook_says_what_it_ran_with_and_how_to_run_it_again(run):
+    page = read(f"notebooks/{run}.html")
+    box = re.search(r'</h1><aside class="run-box".*?</aside>', page, flags=re.DOTALL)[0]
+    notebook, source = (HTML / "notebooks" / path for path in re.findall(r'href="([^"]+)" download', box))
+    assert notebook.read_bytes() == (ROOT / f"book/notebooks/{run}.ipynb").read_bytes()
+    assert source.read_bytes() == (ROOT / f"notebooks/{RUNS[run]['notebook']}.py").read_bytes()
+    command = shlex.split(html.unescape(re.search("<pre>(.+?)</pre>", box)[1]))
+    assert command[:3] == ["make", "run", f"NB={RUNS[run]['notebook']}"]
+    parts = command[3].removeprefix("P=").split() if command[3:] else []
+    parameters = {name: yaml.safe_load(value) for name, _, value in (part.partition("=") for part in parts)}
+    assert parameters == RUNS[run].get("parameters", {})
+    assert "github" not in box
+
+
+def test_with_a_repository_a_notebook_opens_elsewhere_at_the_commit_that_was_built(tmp_path):
+    from run_box import commit, repository_links
+
+    assert commit(tmp_path) == "HEAD"  # no repository here
+    assert repository_links("", "notebooks/a.py", "a-1") == {}
+    links = repository_links("https://github.com/who/what", "notebooks/a.py", "a-1")
+    assert links["source at this commit"] == f"https://github.com/who/what/blob/{commit()}/notebooks/a.py"
+    assert links["open in Colab"].endswith(f"/github/who/what/blob/{commit()}/book/published/a-1.ipynb")
+    assert links["open in Binder"].endswith(f"/gh/who/what/{commit()}?urlpath=lab/tree/book/published/a-1.ipynb")
+    assert list(repository_links("https://example.org/what", "notebooks/a.py", "a-1")) == ["source at this commit"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_addresses_within_a_page_are_unique_and_those_of_figures_have_names(page):
+    ids = re.findall(r'\sid="([^"]+)"', read(page))
+    assert sorted(ids) == sorted(set(ids))
+    assert not re.search(r'<figure[^>]* id="id\d+"', read(page))
+
+
+def test_the_figure_of_the_front_page_has_its_number_on_its_own_page_only():
+    assert "<figure" in read("index.html") and "caption-number" not in read("index.html")
 
 
 @pytest.fixture(scope="module")
@@ -94,22 +188,30 @@ def address():
         def log_message(self, *args):
             pass
 
+        def send_error(self, code, *args):
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write((HTML / "404.html").read_bytes())
+
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=HTML))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_no_page_asks_outside_throws_an_error_or_overflows_in_a_browser(browser, address, width):
+@pytest.mark.parametrize(("width", "media"), [(360, "screen"), (768, "screen"), (1280, "screen"), (720, "print")])
+def test_no_page_asks_outside_throws_an_error_or_overflows_in_a_browser(browser, address, width, media):
     context = browser.new_context(viewport={"width": width, "height": 900})
     problems = []
     inside = (address, "data:", "blob:")
     context.on("request", lambda sent: sent.url.startswith(inside) or problems.append(sent.url))
+    context.on("response", lambda answer: answer.ok or problems.append(f"{answer.status} {answer.url}"))
     context.on("console", lambda message: message.type == "error" and problems.append(message.text))
     context.on("weberror", lambda error: problems.append(str(error.error)))
     for path in PAGES:
         page = context.new_page()
+        page.emulate_media(media=media)
         page.goto(address + path, wait_until="load")
         page.wait_for_timeout(150)
         overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -118,6 +220,116 @@ def test_no_page_asks_outside_throws_an_error_or_overflows_in_a_browser(browser,
         page.close()
     context.close()
     assert problems == []
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 360)])
+def test_nothing_serious_bars_readers_with_disabilities(browser, address, theme, width):
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+    barriers = []
+    for path in [*PAGES, "_modules/calib/temperature.html"]:
+        page = context.new_page()
+        page.goto(address + path, wait_until="load")
+        page.wait_for_timeout(300)
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (max(map(int, re.findall(r"\d+", ground)[:3])) < 60) is (theme == "dark"), ground
+        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
+        grave = [rule for rule in found if rule["impact"] in ("serious", "critical")]
+        barriers += [(path, rule["id"], node["html"][:120]) for rule in grave for node in rule["nodes"]]
+        page.close()
+    context.close()
+    assert barriers == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_keyboard_reaches_the_text_first_and_shows_where_it_is(browser, address, theme):
+    page = browser.new_page(color_scheme=theme, viewport={"width": 1280, "height": 900})
+    page.goto(address, wait_until="load")
+    stops = []
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(100)
+        stops.append(
+            page.evaluate("""() => {
+                const at = document.activeElement, style = getComputedStyle(at), ground = getComputedStyle(document.body);
+                return {
+                    text: at.innerText.trim() || at.getAttribute("aria-label"),
+                    outline: style.outlineStyle + " " + style.outlineWidth,
+                    seen: style.outlineColor !== ground.backgroundColor,
+                };
+            }""")
+        )
+    assert [stop["text"].split("\n")[0] for stop in stops[:3]] == [
+        "Skip to main content",
+        "Calibration, reproduced",
+        "Search",
+    ]
+    assert all(stop["text"] and stop["outline"] == "solid 3px" and stop["seen"] for stop in stops), stops
+    page.goto(address + "glossary.html", wait_until="load")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.url.endswith("glossary.html#main-content")
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        ("fit_temperature", "api.html#calib.temperature.fit_temperature"),
+        ("ECE", "glossary.html#term-ECE"),
+        ("temperature scaling", "notebooks/what-temperature-does.html"),
+        ("ChaosNLI", "notebooks/gap-chaosnli-s-bert-base-uncased.html"),
+    ],
+)
+def test_search_finds_symbols_and_terms(browser, address, words, page):
+    tab = browser.new_page()
+    tab.goto(address + "search.html", wait_until="load")
+    tab.fill("main form.bd-search input", words)
+    tab.press("main form.bd-search input", "Enter")
+    tab.wait_for_selector("#search-results .search-summary:has-text('finished')")
+    links = tab.eval_on_selector_all("#search-results li > a", "links => links.map(link => link.href)")
+    found = [re.sub(r"\?[^#]*", "", link).removeprefix(address) for link in links]
+    assert page in found[:10]
+    assert len(found) == len(set(found))
+    tab.close()
+
+
+def test_an_address_that_leads_nowhere_shows_the_way_back(browser, address):
+    page = browser.new_page()
+    failed = []
+    page.on("response", lambda answer: answer.ok or failed.append(answer.url))
+    page.goto(address + "no/such/page.html", wait_until="load")
+    assert failed == [address + "no/such/page.html"]
+    page.click("article a:has-text('front page')")
+    assert page.title() == "Calibration, reproduced"
+    page.close()
+
+
+def test_a_dark_page_prints_light_and_without_what_paper_cannot_use(browser, address):
+    page = browser.new_page(color_scheme="dark")
+    page.goto(address + "notebooks/six-examples.html", wait_until="load")
+    page.evaluate("addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme })")
+    page.pdf()
+    assert page.evaluate("window.printed") == "light"
+    assert page.evaluate("document.documentElement.dataset.theme") == "dark"
+    page.emulate_media(media="print")
+    for gone in ("#pst-primary-sidebar", "#pst-secondary-sidebar", ".bd-header-article", ".prev-next-footer"):
+        assert not page.is_visible(gone), gone
+    assert page.is_visible("article h1") and page.is_visible("article figure img")
+    page.close()
+
+
+@pytest.mark.parametrize(("path", "limit"), [("index.html", 1.1e6), ("notebooks/six-examples.html", 2.6e6)])
+def test_a_page_loads_no_more_than_it_uses(browser, address, path, limit):
+    page = browser.new_page()
+    sizes = {}
+    page.on("response", lambda answer: sizes.update({answer.url: int(answer.headers.get("content-length", 0))}))
+    page.goto(address + path, wait_until="networkidle")
+    assert sum(sizes.values()) < limit
+    assert not any(name in url for url in sizes for name in ("fontawesome.js", "searchindex.js"))
+    assert any("mathjax" in url for url in sizes) is (path != "index.html")
+    page.close()
 
 
 def test_formulas_are_typeset_without_a_network(browser, address):
@@ -129,8 +341,6 @@ def test_formulas_are_typeset_without_a_network(browser, address):
 
 @pytest.mark.parametrize("url", ["", "https://example.org/book"])
 def test_what_needs_the_repository_is_shown_only_where_its_address_is_set(url):
-    from types import SimpleNamespace
-
     from calib_book import show_repository
 
     config = SimpleNamespace(html_theme_options={"repository_url": url})

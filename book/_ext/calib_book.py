@@ -1,6 +1,7 @@
 """What the book needs beyond Jupyter Book.
 
-A table of the data registry, a figure shown again on another page, and buttons that wait for the repository's address.
+A table of the data registry, a figure shown again on another page, buttons that wait for the repository's address;
+and, in modules of their own, the box under the title of a notebook page and what makes pages easy to find and light.
 """
 
 from base64 import b64decode
@@ -13,6 +14,8 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
+import run_box
+import site_shell
 from calib.data import REGISTRY
 
 
@@ -75,10 +78,8 @@ class NotebookFigure(SphinxDirective):
         copy = path.with_name(f"{name}.png")
         copy.write_bytes(image)
         figure = nodes.figure("", nodes.image(uri=f"/{copy.relative_to(self.env.srcdir)}", alt=alt))
-        caption = nodes.caption()
-        self.state.nested_parse(StringList(self.content), self.content_offset, holder := nodes.Element())
-        caption.extend(holder.children[0].children)
-        figure += caption
+        figure += (legend := nodes.legend())  # a caption would give the figure a second number
+        self.state.nested_parse(StringList(self.content), self.content_offset, legend)
         return [figure]
 
 
@@ -108,6 +109,13 @@ def announce_published_runs(app, config):
 def setup(app):
     app.connect("config-inited", show_repository)
     app.connect("config-inited", announce_published_runs)
+    app.connect("html-page-context", run_box.add_run_box)
+    app.connect("html-page-context", site_shell.describe_page)
+    app.connect("html-page-context", site_shell.root_of_addresses, priority=501)
+    app.connect("html-page-context", site_shell.mend_roles)
+    app.connect("html-page-context", site_shell.no_idle_mathjax, priority=600)
+    app.connect("html-collect-pages", site_shell.page_for_lost_readers)
+    app.connect("build-finished", site_shell.write_sitemap)
     app.add_directive("data-table", DataTable)
     app.add_directive("notebook-figure", NotebookFigure)
     return {"parallel_read_safe": True}

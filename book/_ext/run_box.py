@@ -1,0 +1,85 @@
+"""The box under the title of a notebook page: what it ran with, what can be downloaded, how to run it again.
+
+Everything in it comes from ``notebooks/runs.yaml`` and the registry of data files.
+"""
+
+import shlex
+import shutil
+import subprocess
+from fnmatch import fnmatch
+from pathlib import Path
+
+import yaml
+
+from calib.data import REGISTRY
+
+ROOT = Path(__file__).parents[2]
+RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
+
+
+def add_run_box(app, pagename, templatename, context, doctree):
+    """Put the box under the title, and the source of the notebook beside the executed notebook."""
+    folder, _, run = pagename.partition("/")
+    if folder != "notebooks" or run not in RUNS:
+        return
+    source = f"notebooks/{RUNS[run]['notebook']}.py"
+    copy = Path(app.outdir) / "_sources" / source
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(ROOT / source, copy)
+    links = repository_links(app.config.html_theme_options.get("repository_url"), source, run)
+    box = app.builder.templates.render("run-box.html", describe(run) | {"links": links, "pathto": context["pathto"]})
+    before, title, after = context["body"].partition("</h1>")
+    context["body"] = before + title + box + after
+
+
+def describe(run):
+    """What the box says about a run."""
+    entry = RUNS[run]
+    parameters = {name: as_yaml(value) for name, value in entry.get("parameters", {}).items()}
+    files = [file for name, file in REGISTRY.items() if any(fnmatch(name, part) for part in entry.get("data", []))]
+    command = f"make run NB={entry['notebook']}"
+    if parameters:
+        command += " P=" + shlex.quote(" ".join(f"{name}={value}" for name, value in parameters.items()))
+    return {
+        "run": run,
+        "notebook": entry["notebook"],
+        "parameters": parameters,
+        "files": len(files),
+        "size": in_words(sum(file.size for file in files)),
+        "reads": len(entry.get("reads", [])),
+        "after": entry.get("after", []),
+        "command": command,
+    }
+
+
+def in_words(size):
+    """A number of bytes as a reader wants it."""
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
+
+
+def as_yaml(value):
+    """A parameter on one line without spaces, as `calib run -p` reads it."""
+    if isinstance(value, list):
+        return f"[{','.join(map(as_yaml, value))}]"
+    return yaml.safe_dump(value).removesuffix("...\n").strip()
+
+
+def repository_links(url, source, run):
+    """Names and addresses of what the repository offers for a run; nothing while it has no address."""
+    if not url:
+        return {}
+    links = {"source at this commit": f"{url}/blob/{commit()}/{source}"}
+    if url.startswith("https://github.com/"):
+        name, notebook = url.removeprefix("https://github.com/").strip("/"), f"book/published/{run}.ipynb"
+        links["open in Colab"] = f"https://colab.research.google.com/github/{name}/blob/{commit()}/{notebook}"
+        links["open in Binder"] = f"https://mybinder.org/v2/gh/{name}/{commit()}?urlpath=lab/tree/{notebook}"
+    return links
+
+
+def commit(folder=ROOT):
+    """The commit that is built; HEAD, the newest one, where git cannot tell."""
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)  # noqa: S607
+    except (OSError, subprocess.CalledProcessError):
+        return "HEAD"
+    return done.stdout.strip()
