@@ -4,13 +4,13 @@ import functools
 from html.parser import HTMLParser
 
 import pytest
-from ledger import minus, row_id
 
 import test_site
 from calib import results
 from calib.ledger import VERDICTS, ledger
 from calib.published import as_printed, half_up, rows
 from conftest import ROOT
+from ledger import minus, row_id
 
 HTML = ROOT / "_build/html"
 RESULTS = {

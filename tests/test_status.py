@@ -5,9 +5,9 @@ import re
 
 import pytest
 import yaml
-from status import agreed, data_files, environment, load, totals
 
 from conftest import ROOT
+from status import agreed, data_files, environment, load, totals
 
 STATE = {
     "run": "one",

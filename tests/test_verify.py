@@ -9,6 +9,7 @@ from calib.__main__ import app
 from calib.data import load_soft_labels
 from calib.gap import soft_label_gap
 from calib.verify import TOLERANCES, compare
+from conftest import ROOT
 
 
 @pytest.mark.parametrize(
@@ -42,6 +43,14 @@ def test_every_name_of_either_side_is_compared():
     found = compare({"one": {"a": 1, "b": 2.0}, "two": {"c": 1}}, {"one": {"a": 1, "d": 2.0}, "three": {"e": 1}})
     assert [(d.run, d.name) for d in found] == [("one", "a"), ("one", "b"), ("one", "d"), ("three", "e"), ("two", "c")]
     assert [d.within for d in found] == [True, False, False, False, False]
+
+
+def test_what_other_processors_change_is_within_the_tolerances():
+    largest = results.load(ROOT / "book/measured/variation.json")["largest"]
+    assert len(largest) == 3
+    for sizes in largest.values():
+        assert set(sizes) == set(TOLERANCES)
+        assert all(size <= TOLERANCES[kind] for kind, size in sizes.items())
 
 
 @pytest.mark.data
