@@ -85,6 +85,9 @@ if not workflow.output_settings.dryrun:
     LOGGER.addHandler(Progress())
 
 restore("book/published")  # where a renewal was killed
+for path in (path for run in RUNS.values() for path in run.get("reads", [])):  # Snakemake would keep the old page
+    if not Path(path).exists():
+        sys.exit(f"error: {path} is missing, which a notebook reads; it is part of the repository")
 MISSING = {run: [name for name in files_of(run) if status(name) != "ok"] for run in RUNS}
 FRESH = [run for run in RUNS if not MISSING[run]]
 KEPT = [run for run in RUNS if MISSING[run]]
@@ -92,7 +95,8 @@ PROGRAM = digest(*PACKAGE, LOCK)
 
 if KEPT and os.environ.get("STRICT"):
     sys.exit("error: STRICT is set and data are missing for: " + ", ".join(KEPT))
-LOST = [run for run in KEPT if not Path(f"book/published/{run}.ipynb").exists()]
+KNOWN = json.loads(Path("book/published/status.json").read_text(encoding="utf-8")) if KEPT else {}
+LOST = [run for run in KEPT if run not in KNOWN or not Path(f"book/published/{run}.ipynb").exists()]
 if LOST:
     sys.exit(f"error: data are missing for {', '.join(LOST)}, and book/published has no run of it; get the data with `make data`")
 

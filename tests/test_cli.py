@@ -81,7 +81,7 @@ def test_bad_options_are_refused(fit, options):
 def test_a_parameter_that_is_no_assignment_of_yaml_is_refused(tmp_path, parameter):
     arguments = ["run", "notebooks/six-examples.py", "-o", str(tmp_path / "page.ipynb"), "-p", parameter]
     result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 1 and result.output.startswith("error: --parameter")
+    assert result.exit_code == 1 and result.output.startswith("error: parameter")
 
 
 def test_a_missing_notebook_is_named(tmp_path):

@@ -320,7 +320,7 @@ def test_a_dark_page_prints_light_and_without_what_paper_cannot_use(browser, add
     page.close()
 
 
-@pytest.mark.parametrize(("path", "limit"), [("index.html", 1.1e6), ("notebooks/six-examples.html", 2.6e6)])
+@pytest.mark.parametrize(("path", "limit"), [("index.html", 1.1e6), ("notebooks/six-examples.html", 2.8e6)])
 def test_a_page_loads_no_more_than_it_uses(browser, address, path, limit):
     page = browser.new_page()
     sizes = {}

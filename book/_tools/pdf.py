@@ -17,6 +17,7 @@ from pypdf.generic import NameObject, TextStringObject
 from site_tools import ROOT, browser, pages
 
 ORIGIN = "http://book.invalid/"  # answered from the folder of the site: nothing leaves the machine
+MATHJAX = "_static/mathjax/tex-chtml.js"
 SCALE = 0.8
 MARGIN = 18  # mm
 WIDTH = round((210 - 2 * MARGIN) / 25.4 * 96 / SCALE)  # of the text on A4, in CSS pixels
@@ -40,6 +41,8 @@ def assemble(html, names):
     for script in soup.find_all("script"):
         if "mathjax" not in f"{script.get('src')}{script.string}".lower():
             script.decompose()
+    if not soup.find("script", src=MATHJAX):  # the front page has no formula
+        soup.head.append(soup.new_tag("script", src=MATHJAX, defer=""))
     soup.title.string = soup.h1.find(string=True)
     soup.html["data-theme"] = "light"
     soup.body.clear()
