@@ -154,9 +154,9 @@ def _quotient(runs, printed):
 
 
 def _temperatures(runs, printed, datasets):
-    """Holds if both ends agree with print, averaged in either way.
+    """Holds if both ends agree with print, as ratios of the means and as means of the ratios.
 
-    The ways are the ratio of the means and the mean of the ratios. With a qualification if in one way only.
+    With a qualification if in one of the two ways.
     """
     chosen = [values for key, values in runs.items() if key[0] in datasets]
     ratios = np.array([_ratio(values, "T_oracle", "T_hard") for values in chosen])
@@ -172,9 +172,9 @@ def _temperatures(runs, printed, datasets):
 
 
 def _largest(runs, printed):
-    """Holds if the named configuration has the largest ratio and it agrees with print, averaged in either way.
+    """Holds if the named one is the largest and agrees with print, as ratio of the means and as mean of the ratios.
 
-    The ways are the ratio of the means and the mean of the ratios. With a qualification if in one way only.
+    With a qualification if in one of the two ways.
     """
     ratios = {key: _ratio(values, "T_oracle", "T_hard") for key, values in runs.items()}
     largest = [max(ratios, key=lambda key, way=way: ratios[key][way]) for way in (0, 1)]
@@ -187,9 +187,9 @@ def _largest(runs, printed):
 
 
 def _share(runs, printed, configuration, under):
-    """Holds if the share agrees with print, averaged in either way.
+    """Holds if the share agrees with print, as ratio of the means and as mean of the ratios.
 
-    The ways are the ratio of the means and the mean of the ratios. With a qualification if in one way only.
+    With a qualification if in one of the two ways.
     """
     values, number = runs[configuration], _numbers(printed)[0]
     shares, ends = _ratio(values, "gap", under), _ends([values["gap"] / values[under]])
@@ -202,9 +202,9 @@ def _share(runs, printed, configuration, under):
 
 
 def _largest_share(runs, printed):
-    """Holds if the named model has the largest mean vision gap, and its share agrees with print averaged in either way.
+    """Holds if the model has the largest mean vision gap and its share, ratio of means and mean of ratios, agrees.
 
-    The ways are the ratio of the means and the mean of the ratios. With a qualification if in one way only.
+    With a qualification if in one of the two ways.
     """
     gaps = _of(runs, VISION, "gap")
     largest = max(gaps, key=lambda key: gaps[key].mean())
@@ -214,10 +214,9 @@ def _largest_share(runs, printed):
 
 
 def _over_deviation(runs, printed, datasets, threshold):
-    """Holds if as many ratios are above the threshold as print says, with each of three deviations.
+    """Holds if as many as printed are above, with n and with n - 1 in the deviation and from the numbers in print.
 
-    Those with n and with n - 1 in the denominator, and the rounded ones in print. Configurations whose deviation rounds
-    to 0.000 are left out, and must be as many as print says. With a qualification if not with all three.
+    Configurations whose deviation rounds to 0.000 are left out. With a qualification if not in all three ways.
     """
     expected, *among = [WORDS[word] for word in printed.split() if word in WORDS]
     gaps = list(_of(runs, datasets, "gap").values())
