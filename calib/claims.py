@@ -5,14 +5,13 @@ half up, shows the printed digits. Where a sentence leaves open how to average, 
 a sign or an order must be true of the single runs too.
 """
 
-import re
 from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from calib.published import half_up
+from calib.published import NUMBER, as_printed, half_up
 from calib.reliability import wilson_interval
 from calib.seeds import NAMES, SCALES, configurations, named, ordered_pairs, trend_p
 
@@ -46,14 +45,11 @@ class Rule(NamedTuple):
 
     Attributes
     ----------
-    name : str
-        Name under which the verdict is recorded.
     decide : callable
         Gives the verdict from configurations, printed text and options. Its docstring is the rule that the book prints.
     options : tuple
     """
 
-    name: str
     decide: Callable
     options: tuple = ()
 
@@ -64,7 +60,7 @@ class Rule(NamedTuple):
 
 
 def decide(rows, claims):
-    """Verdict of every claim, by the name under which it is recorded.
+    """Verdict of every claim, by its name.
 
     Parameters
     ----------
@@ -78,22 +74,26 @@ def decide(rows, claims):
     dict of str to Verdict
     """
     runs = configurations(rows)
-    rules = [(RULES[claim["quantity"]], claim["printed"]) for claim in claims]
-    return {rule.name: rule.decide(runs, printed, *rule.options) for rule, printed in rules}
+    rules = {name_of(claim): (rule_of(claim), claim["printed"]) for claim in claims}
+    return {name: rule.decide(runs, printed, *rule.options) for name, (rule, printed) in rules.items()}
+
+
+def name_of(claim):
+    """Name under which the verdict of a claim is recorded: its row of ``published.csv`` says ``claims/<name>``."""
+    return claim["ours"].removeprefix("claims/")
+
+
+def rule_of(claim):
+    """The rule of a claim, by its name."""
+    return RULES[name_of(claim)]
 
 
 def _grade(fully, partly=False):
     return HOLDS if fully else QUALIFIED if partly else FAILS
 
 
-def _numbers(text):
-    return re.findall(r"\d+(?:\.\d+)?%?", text)
-
-
 def _agrees(value, number):
-    """Whether a value shows the digits of a printed number."""
-    digits = number.rstrip("%")
-    return half_up(100 * value if number != digits else value, len(digits.partition(".")[2])) == digits
+    return as_printed(number, [value]) == number
 
 
 def _of(runs, datasets, name):
@@ -133,7 +133,7 @@ def _range(runs, printed):
     """Holds if the lowest and the highest mean gap of a configuration agree with print."""
     gaps = _of(runs, SCALES, "gap").values()
     means, ends = [gap.mean() for gap in gaps], _ends(gaps)
-    agree = all(map(_agrees, (min(means), max(means)), _numbers(printed)))
+    agree = all(map(_agrees, (min(means), max(means)), NUMBER.findall(printed)))
     evidence = f"{min(means):.5f} to {max(means):.5f}; single runs {ends['run_low']:.5f} to {ends['run_high']:.5f}"
     return Verdict(_grade(agree), evidence, {"low": min(means), "high": max(means)} | ends)
 
@@ -141,7 +141,7 @@ def _range(runs, printed):
 def _mean(runs, printed, datasets):
     """Holds if the mean over the configurations agrees with print."""
     mean = _mean_of_means(runs, datasets)
-    return Verdict(_grade(_agrees(mean, *_numbers(printed))), f"{mean:.5f}", {"mean": mean})
+    return Verdict(_grade(_agrees(mean, *NUMBER.findall(printed))), f"{mean:.5f}", {"mean": mean})
 
 
 def _quotient(runs, printed):
@@ -150,7 +150,7 @@ def _quotient(runs, printed):
     single = [language / gap.mean() for gap in _of(runs, VISION, "gap").values()]
     evidence = f"{language / vision:.2f}; over single vision models {min(single):.1f} to {max(single):.1f}"
     figures = {"ratio": language / vision, "low": min(single), "high": max(single)}
-    return Verdict(_grade(_agrees(language / vision, *_numbers(printed))), evidence, figures)
+    return Verdict(_grade(_agrees(language / vision, *NUMBER.findall(printed))), evidence, figures)
 
 
 def _temperatures(runs, printed, datasets):
@@ -161,7 +161,7 @@ def _temperatures(runs, printed, datasets):
     chosen = [values for key, values in runs.items() if key[0] in datasets]
     ratios = np.array([_ratio(values, "T_oracle", "T_hard") for values in chosen])
     low, high = ratios.min(axis=0), ratios.max(axis=0)  # one for each way of averaging
-    agree = [all(map(_agrees, ends, _numbers(printed))) for ends in zip(low, high)]
+    agree = [all(map(_agrees, ends, NUMBER.findall(printed))) for ends in zip(low, high)]
     ends = _ends([values["T_oracle"] / values["T_hard"] for values in chosen])
     evidence = (
         f"{low[0]:.3f} to {high[0]:.3f} as ratios of means, {low[1]:.3f} to {high[1]:.3f} as means of ratios; "
@@ -179,7 +179,9 @@ def _largest(runs, printed):
     ratios = {key: _ratio(values, "T_oracle", "T_hard") for key, values in runs.items()}
     largest = [max(ratios, key=lambda key, way=way: ratios[key][way]) for way in (0, 1)]
     values = [ratios[key][way] for way, key in enumerate(largest)]
-    agree = [_agrees(value, _numbers(printed)[0]) and named(key) in printed for key, value in zip(largest, values)]
+    agree = [
+        _agrees(value, NUMBER.findall(printed)[0]) and named(key) in printed for key, value in zip(largest, values)
+    ]
     run = max((values["T_oracle"] / values["T_hard"]).max() for values in runs.values())
     ways = ", ".join(f"{value:.4f} {way}" for value, way in zip(values, ("as ratio of means", "as mean of ratios")))
     figures = {"of_means": values[0], "mean": values[1], "run": run}
@@ -191,7 +193,7 @@ def _share(runs, printed, configuration, under):
 
     With a qualification if in one of the two ways.
     """
-    values, number = runs[configuration], _numbers(printed)[0]
+    values, number = runs[configuration], NUMBER.findall(printed)[0]
     shares, ends = _ratio(values, "gap", under), _ends([values["gap"] / values[under]])
     agree = [_agrees(share, number) for share in shares]
     evidence = (
@@ -242,7 +244,7 @@ def _rises(runs, printed, dataset):
     groups = list(_of(runs, [dataset], "gap").values())
     means, steps = [gap.mean() for gap in groups], [ordered_pairs(*pair) for pair in pairwise(groups)]
     sizes = [len(a) * len(b) for a, b in pairwise(groups)]
-    rise = all(a < b for a, b in pairwise(means)) and all(map(_agrees, means, _numbers(printed)))
+    rise = all(a < b for a, b in pairwise(means)) and all(map(_agrees, means, NUMBER.findall(printed)))
     evidence = (
         f"means {', '.join(f'{mean:.5f}' for mean in means)}; the larger model has the larger gap in {steps[0]} of "
         f"{sizes[0]} and in {steps[1]} of {sizes[1]} pairs of runs"
@@ -259,7 +261,7 @@ def _reversed(runs, printed):
     groups = list(_of(runs, ["chaosnli-m"], "gap").values())[::-1]
     means, steps = [gap.mean() for gap in groups], [ordered_pairs(*pair) for pair in pairwise(groups)]
     accuracies = np.array([accuracy.mean() for accuracy in _of(runs, ["chaosnli-m"], "accuracy").values()])
-    low, high = (int(number.rstrip("%")) for number in _numbers(printed))
+    low, high = (int(number.strip("-%")) for number in NUMBER.findall(printed))
     facts = all(a < b for a, b in pairwise(means)) and all(low <= int(half_up(100 * a, 0)) <= high for a in accuracies)
     chance = (wilson_interval(accuracies * JUDGED_M, np.full(len(accuracies), JUDGED_M))[0] <= 1 / 3).all()
     evidence = (
@@ -288,7 +290,7 @@ def _temperature(runs, printed):
     temperatures = runs[BERT_LARGE_S]["T_hard"]
     mean, ends = temperatures.mean(), _ends([temperatures])
     evidence = f"{mean:.4f}; single runs {ends['run_low']:.3f} to {ends['run_high']:.3f}"
-    return Verdict(_grade(_agrees(mean, *_numbers(printed))), evidence, {"mean": mean} | ends)
+    return Verdict(_grade(_agrees(mean, *NUMBER.findall(printed))), evidence, {"mean": mean} | ends)
 
 
 def _isotonic(runs, printed):
@@ -304,28 +306,24 @@ def _isotonic(runs, printed):
 
 
 RULES = {
-    "gap positive in all nine configurations, temperature and isotonic": Rule("gap_positive", _positive),
-    "gap range": Rule("gap_range", _range),
-    "mean language gap": Rule("language_gap", _mean, (LANGUAGE,)),
-    "mean vision gap": Rule("vision_gap", _mean, (VISION,)),
-    "language over vision, unrounded": Rule("language_over_vision", _quotient),
-    "T_oracle/T_hard vision": Rule("ratio_vision", _temperatures, (VISION,)),
-    "T_oracle/T_hard language": Rule("ratio_language", _temperatures, (LANGUAGE,)),
-    "largest ratio": Rule("largest_ratio", _largest),
-    "largest vision gap over TS-Hard Brier": Rule("vision_gap_over_brier", _largest_share),
-    "BERT-large ChaosNLI-S gap over TS-Hard Brier": Rule(
-        "bert_large_gap_over_brier", _share, (BERT_LARGE_S, "brier_hard")
-    ),
-    "BERT-large ChaosNLI-S relative degradation": Rule(
-        "bert_large_degradation", _share, (BERT_LARGE_S, "brier_oracle")
-    ),
-    "gap over std above 8": Rule("gap_over_std_8", _over_deviation, (SCALES, 8)),
-    "gap over std above 18": Rule("gap_over_std_18", _over_deviation, (LANGUAGE, 18)),
-    "H2 vision": Rule("h2_vision", _rises, ("cifar10h",)),
-    "H2 ChaosNLI-S": Rule("h2_chaosnli_s", _rises, ("chaosnli-s",)),
-    "H2 ChaosNLI-M": Rule("h2_chaosnli_m", _reversed),
-    "H3": Rule("h3", _larger),
-    "BERT-large ChaosNLI-S T_hard": Rule("bert_large_T_hard", _temperature),
-    "language isotonic gaps": Rule("isotonic_at_least", _isotonic),
+    "gap_positive": Rule(_positive),
+    "gap_range": Rule(_range),
+    "language_gap": Rule(_mean, (LANGUAGE,)),
+    "vision_gap": Rule(_mean, (VISION,)),
+    "language_over_vision": Rule(_quotient),
+    "ratio_vision": Rule(_temperatures, (VISION,)),
+    "ratio_language": Rule(_temperatures, (LANGUAGE,)),
+    "largest_ratio": Rule(_largest),
+    "vision_gap_over_brier": Rule(_largest_share),
+    "bert_large_gap_over_brier": Rule(_share, (BERT_LARGE_S, "brier_hard")),
+    "bert_large_degradation": Rule(_share, (BERT_LARGE_S, "brier_oracle")),
+    "gap_over_std_8": Rule(_over_deviation, (SCALES, 8)),
+    "gap_over_std_18": Rule(_over_deviation, (LANGUAGE, 18)),
+    "h2_vision": Rule(_rises, ("cifar10h",)),
+    "h2_chaosnli_s": Rule(_rises, ("chaosnli-s",)),
+    "h2_chaosnli_m": Rule(_reversed),
+    "h3": Rule(_larger),
+    "bert_large_T_hard": Rule(_temperature),
+    "isotonic_at_least": Rule(_isotonic),
 }
-"""The rule of each claim, by the quantity that its row of ``published.csv`` names."""
+"""The rule of each claim, by the name under which its verdict is recorded."""

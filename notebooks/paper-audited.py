@@ -20,7 +20,7 @@
 # - **You will** see which sentences hold, what three training seeds can show and what they cannot, how far "near chance" is
 #   from chance, and what the released code does to the numbers.
 # - **You need** the definitions and the protocol of [](../soft-label-gap.md).
-# - **Time** about ten minutes to read, a few seconds to run.
+# - **Time** about 10 minutes to read, a few seconds to run.
 # :::
 #
 # **Primary analyses**: the verdict of every sentence by the rule that stands before it; for H2, whether the runs of neighbouring
@@ -29,7 +29,7 @@
 # so they are stated in full, for others to disagree with.
 
 # %% tags=["hide-input"]
-from math import factorial
+from math import comb, factorial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -38,12 +38,12 @@ from IPython.display import Markdown
 from scipy.stats import t as student
 
 from calib import brier, ece, fit_temperature, softmax, top_label
-from calib.claims import LANGUAGE, RULES, VISION, decide
+from calib.claims import LANGUAGE, VISION, decide, name_of, rule_of
 from calib.data import load_dogah2026, load_soft_labels
 from calib.data.loaders import SUBSETS, load_json_lines
 from calib.data.registry import read
 from calib.gap import N_BINS, halves
-from calib.plots import COLOURS, show
+from calib.plots import COLOURS, DASHED, label, log_axis, show, table
 from calib.published import half_up, rows
 from calib.reliability import wilson_interval
 from calib.results import load, record
@@ -69,9 +69,8 @@ gap_runs = [
 
 # %%
 claims = [row for row in rows() if row["kind"] == "claim"]
-lines = ["| sentence about | printed | rule |", "|:---|:---|:---|"]
-lines += [f"| {claim['quantity']} | {claim['printed']} | {RULES[claim['quantity']].text} |" for claim in claims]
-Markdown("\n".join(lines))
+sentence = {name_of(claim): f"{claim['quantity']}: “{claim['printed']}”" for claim in claims}
+Markdown("\n".join(f"{sentence[name_of(claim)]}\n: {rule_of(claim).text}\n" for claim in claims))
 
 # %% [markdown]
 # ## The verdicts
@@ -86,12 +85,7 @@ record("paper-audited", **figures, claims=len(verdicts), hold=counts["holds"], q
        fail=counts["does not hold"]);
 
 # %% tags=["hide-input"]
-lines = ["| sentence about | printed | verdict | what came out |", "|:---|:---|:---|:---|"]
-for claim in claims:
-    found = verdicts[RULES[claim["quantity"]].name]
-    words = found.verdict if found.verdict == "holds" else f"**{found.verdict}**"
-    lines.append(f"| {claim['quantity']} | {claim['printed']} | {words} | {found.evidence} |")
-Markdown("\n".join(lines))
+Markdown("\n".join(f"{sentence[name]}\n: **{found.verdict}.** {found.evidence[0].upper()}{found.evidence[1:]}.\n" for name, found in verdicts.items()))
 
 # %% [markdown]
 # Of {glue:text}`paper-audited/claims:d` sentences {glue:text}`paper-audited/hold:d` hold, {glue:text}`paper-audited/qualified:d` hold with a
@@ -120,39 +114,35 @@ share = {key: values["gap"] / values["brier_hard"] for key, values in runs.items
 lowest, narrow = min((gap.mean() - half[key], key) for key, gap in gaps.items())
 
 # %% tags=["hide-input"]
-heads = [f"seed {seed}" for seed in runs["cifar10h", "resnet18"]["seed"]] + ["mean", "std, $n$", "std, $n - 1$", "95% interval", "of the Brier score", "accuracy"]
-lines = ["| configuration | " + " | ".join(heads) + " |", "|:---|" + "---:|" * len(heads)]
+cells = []
 for key, gap in gaps.items():
     ends = gap.mean() - half[key], gap.mean() + half[key]
-    cells = [f"{value:#.3g}" for value in (*gap, gap.mean(), gap.std(), gap.std(ddof=1))] + [f"{ends[0]:#.3g} to {ends[1]:#.3g}"]
-    cells += [f"{half_up(100 * values.mean(), 1)}%" for values in (share[key], runs[key]["accuracy"])]
-    lines.append(f"| {named(key)} | " + " | ".join(cells) + " |")
-Markdown("\n".join(lines))
+    shares = [f"{half_up(100 * values.mean(), 1)}%" for values in (share[key], runs[key]["accuracy"])]
+    numbers = [f"{value:#.3g}" for value in (*gap, gap.mean(), gap.std(), gap.std(ddof=1))]
+    cells.append([named(key), *numbers, f"{ends[0]:#.3g} to {ends[1]:#.3g}", *shares])
+seeds = [f"Seed {seed}" for seed in runs["cifar10h", "resnet18"]["seed"]]
+table("l" + "r" * 9, ["Configuration", *seeds, "Mean", "Std, $n$", "Std, $n - 1$", "95% interval", "Of the Brier score", "Accuracy"], cells)
 
 # %% [markdown]
 # The gap of each run. Exploratory: the interval of Student's t for the mean over seeds, and the gap's share of the Brier score of
 # $T_\mathrm{hard}$, mean over seeds.
 
 # %% tags=["hide-input"]
-RUN = "#333333"
-fig, ax = plt.subplots(figsize=(7.2, 4.2))
+RUN = COLOURS["other"]
+fig, ax = plt.subplots(figsize=(7.2, 4.4))
 for y, gap in enumerate(reversed(gaps.values())):
     ax.plot(gap, np.full(len(gap), y), "o", color=RUN, markersize=6, alpha=0.75)
     ax.plot([gap.mean()] * 2, [y - 0.32, y + 0.32], color=RUN, linewidth=2)
-    ax.annotate(f"{gap.mean():#.3g}", (gap.max(), y), xytext=(8, 0), textcoords="offset points", va="center", color=RUN)
+    label(ax, f"{gap.mean():#.3g}", (gap.max(), y), (8, 0), RUN)
 ax.set_yticks(range(len(gaps)), [NAMES[model] for _, model in reversed(gaps)])
-for place, dataset in zip((1, 4, 7), ("chaosnli-m", "chaosnli-s", "cifar10h")):
-    across = 0.98 if dataset == "cifar10h" else 0.02
-    ax.annotate(NAMES[dataset], (across, place), xycoords=("axes fraction", "data"), ha="right" if across > 0.5 else "left",
-                va="center", color=RUN, weight="bold")
+for y, dataset in zip((7, 4, 1), ("cifar10h", "chaosnli-s", "chaosnli-m")):
+    label(ax, NAMES[dataset], (0.5, y), (0, 0), xycoords=("axes fraction", "data"), weight="bold")
 for edge in (2.5, 5.5):
     ax.axhline(edge, color=COLOURS["neutral"], linewidth=0.6)
-ax.set_xscale("log")
-ax.set_xlim(0.0012, 0.25)
-ax.set_xticks([0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2], ["0.002", "0.005", "0.01", "0.02", "0.05", "0.1", "0.2"])
-ax.minorticks_off()
+log_axis(ax.xaxis, [0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2])
+ax.set_xlim(0.0012, 0.3)
 ax.grid(axis="y", visible=False)
-ax.set_xlabel("soft-label gap (log scale); dots: seeds, lines: their mean")
+ax.set_xlabel("soft-label gap; dots: seeds, lines: their mean")
 show(
     fig,
     name="fig-audit-gaps",
@@ -249,11 +239,11 @@ for dataset, (votes_name, _) in SUBSETS.items():
 
 # %% tags=["hide-input"]
 words = {"uniform": "uniform\nguess", "constant": "constant\nanswer", "two_humans": "two humans\nagree", "human": "human and\nmajority"}
-fig, axes = plt.subplots(2, 1, figsize=(7.2, 4.6), sharex=True)
+fig, axes = plt.subplots(2, 1, figsize=(7.2, 5), sharex=True)
 for ax, (dataset, found) in zip(axes, references.items()):
     for name, text in words.items():
-        ax.axvline(found[name], color=COLOURS["neutral"], linewidth=1.2, linestyle=(0, (4, 3)), zorder=1)
-        ax.annotate(f"{text}\n{found[name]:.1%}", (found[name], 3.6), xytext=(3, 0), textcoords="offset points", va="top", fontsize=9, color=COLOURS["neutral"])
+        ax.axvline(found[name], color=COLOURS["neutral"], linewidth=1.2, linestyle=DASHED, zorder=1)
+        label(ax, f"{text}\n{found[name]:.1%}", (found[name], 3.6), (3, 0), va="top")
     chosen = [key for key in reversed(runs) if key[0] == dataset]
     for y, key in enumerate(chosen):
         accuracy = runs[key]["accuracy"]
@@ -261,8 +251,7 @@ for ax, (dataset, found) in zip(axes, references.items()):
         ax.plot([low[0], high[0]], [y, y], color=RUN, linewidth=5, alpha=0.3, solid_capstyle="butt")
         ax.plot(accuracy, np.full(len(accuracy), y), "o", color=RUN, markersize=6, alpha=0.75)
     ax.set_yticks(range(len(chosen)), [NAMES[model] for _, model in chosen])
-    ax.set(ylim=(-0.6, 3.7), xlim=(0.3, 0.85))
-    ax.set_title(f"{NAMES[dataset]}, n = {found['judged']:,}", fontsize=10)
+    ax.set(ylim=(-0.6, 3.8), xlim=(0.3, 0.87), title=f"{NAMES[dataset]}, n = {found['judged']:,}")
     ax.grid(visible=False)
 axes[-1].set_xlabel("accuracy against the majority of the votes, or agreement; dots: seeds")
 show(
@@ -343,12 +332,12 @@ for name in (name for name in recorded if name.endswith("/paper")):
 # %% tags=["hide-input"]
 OURS = NAMES | {"roberta-base": "RoBERTa-base"}
 WAYS = {"paper": "whole file", "judged": "without judged", "oracle": "without oracle's", "clean": "without both"}
-lines = ["| data | model | seed | " + " | ".join(f"$T_\\mathrm{{hard}}$, {text}" for text in WAYS.values()) + " | " + " | ".join(f"gap, {text}" for text in WAYS.values()) + " |",
-         "|:---|:---|---:|" + "---:|" * 8]
+cells = []
 for (dataset, model, seed), found in pairs.items():
-    cells = [f"{found[way]['T_hard']:.3f}" for way in WAYS] + [f"{found[way]['gap']:.4f}" for way in WAYS]
-    lines.append(f"| {NAMES[dataset]} | {OURS[model]} | {seed} | " + " | ".join(cells) + " |")
-Markdown("\n".join(lines))
+    numbers = [f"{found[way]['T_hard']:.3f}" for way in WAYS] + [f"{found[way]['gap']:.4f}" for way in WAYS]
+    cells.append([NAMES[dataset], OURS[model], seed, *numbers])
+heads = [f"{name}, {text}" for name in ("$T_\\mathrm{hard}$", "Gap") for text in WAYS.values()]
+table("llr" + "r" * 8, ["Data", "Model", "Seed", *heads], cells)
 
 # %% tags=["remove-cell"]
 change = {way: np.array([found[way]["gap"] / found["paper"]["gap"] - 1 for found in pairs.values()]) for way in WAYS}
@@ -425,26 +414,29 @@ record(
 #
 # ## Exercises
 #
-# 1. How many seeds of each model would it take for a two-sided sign test of one configuration to reach p < 0.05?
+# The folded cell computes the numbers of the answers.
+
+# %% tags=["hide-cell"]
+enough = next(n for n in range(1, 20) if 2 * 0.5**n < 0.05)
+record("paper-audited", runs_for_sign_test=enough, p_three_runs=1 / comb(6, 3), p_four_runs=1 / comb(8, 4));
+
+# %% [markdown]
+# 1. How many seeds of one configuration does a two-sided sign test need before it can reach p < 0.05?
 #
-#    :::{admonition} Solution
-#    :class: dropdown
-#    With n runs of one sign the smallest two-sided p is $2 \cdot 2^{-n}$. It is below 0.05 from $n = 6$ on.
+#    :::{dropdown} Answer
+#    With n runs of one sign the smallest two-sided p is $2 \cdot 2^{-n}$. It is below 0.05 from n = {glue:text}`paper-audited/runs_for_sign_test:d` on.
 #    :::
 #
-# 2. With three runs of each of two models, what is the smallest one-sided p of an exact test that the larger model has the larger gap?
-#    With two models and four runs each?
+# 2. With three runs of each of two models, what is the smallest one-sided p of an exact test that the larger model has the larger gap? With four of each?
 #
-#    :::{admonition} Solution
-#    :class: dropdown
-#    There are $\binom{6}{3} = 20$ ways to deal six gaps to two models, and one of them separates the models completely in the right
-#    order: 1/20. With four runs each it is $1/\binom{8}{4} = 1/70$.
+#    :::{dropdown} Answer
+#    There are $\binom{6}{3}$ ways to deal six gaps to two models, and one of them separates the models in the right order: p = {glue:text}`paper-audited/p_three_runs:.3f`.
+#    With four runs each it is $1/\binom{8}{4}$, {glue:text}`paper-audited/p_four_runs:.4f`.
 #    :::
 #
-# 3. Why can a configuration have a mean ratio of temperatures that differs from the ratio of its mean temperatures, and which of the two would you report?
+# 3. Why does the mean of the three ratios of temperatures differ from the ratio of the mean temperatures? Which would you report?
 #
-#    :::{admonition} Solution
-#    :class: dropdown
-#    The ratio of means weights each seed by its $T_\mathrm{hard}$, the mean of ratios weights all seeds alike. If each training is one draw of a model, the
-#    ratio is a property of the draw, and its mean over draws is what generalises. Either is fine if the text says which.
+#    :::{dropdown} Answer
+#    The ratio of means weights each seed by its $T_\mathrm{hard}$, the mean of ratios weights all seeds alike. If a training is a draw of the model, the ratio is
+#    a property of the draw, and its mean over draws is what carries over to the next. Either will do if the text says which.
 #    :::
