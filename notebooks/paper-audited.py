@@ -69,7 +69,7 @@ gap_runs = [
 
 # %%
 claims = [row for row in rows() if row["kind"] == "claim"]
-sentence = {name_of(claim): f"{claim['quantity']}: “{claim['printed']}”" for claim in claims}
+sentence = {name_of(claim): f"{claim['quantity'][0].upper()}{claim['quantity'][1:]}: “{claim['printed']}”" for claim in claims}
 Markdown("\n".join(f"{sentence[name_of(claim)]}\n: {rule_of(claim).text}\n" for claim in claims))
 
 # %% [markdown]
@@ -146,8 +146,8 @@ ax.set_xlabel("soft-label gap; dots: seeds, lines: their mean")
 show(
     fig,
     name="fig-audit-gaps",
-    caption=f"The gap of each of the paper's {len(results)} runs, by data set and from the small model to the large one. From its per-seed "
-    "files; judged on 5,000 images, 757 and 800 pairs of sentences.",
+    caption=f"The gap of each of the paper's {len(results)} runs, by data set and from the small model to the large one, from its per-seed "
+    "files. Judged on the second half of each set of soft-labelled examples.",
     alt="Soft-label gap per seed. Means: " + "; ".join(f"{named(key)} {gap.mean():#.3g}" for key, gap in gaps.items()) + ". The runs of "
     "neighbouring models overlap on CIFAR-10H and between BERT-base and BERT-large on ChaosNLI-S; on ChaosNLI-M they fall apart, "
     "the larger model with the smaller gap.",

@@ -63,6 +63,7 @@ CASES = [
     (0, "yes", {"R18": {"iso_gap": (-0.001, 0.002, 0.003)}}, QUALIFIED),
     (0, "yes", {"R18": {"iso_gap": (-0.001, 0.0, 0.0)}}, FAILS),
     ("gap_range", "0.002 to 0.130", {}, HOLDS),
+    (0, "0.002 to 0.130", {"R18": {"gap": (0.001, 0.002, 0.003)}, "D_M": {"gap": (0.12, 0.13, 0.14)}}, HOLDS),
     (0, "0.002 to 0.131", {}, FAILS),
     (0, "0.001 to 0.130", {}, FAILS),
     (0, "0.002 to 0.130", {"D_S": {"gap": 0.2}}, FAILS),
@@ -332,3 +333,18 @@ def test_the_gap_without_the_judged_examples_is_found_a_second_way(chapter):
         assert len(values) == 8
         for end in (min, max):
             assert chapter["paper-audited"][f"gap_without_{way}_{end.__name__}"] == pytest.approx(end(values), abs=1e-6)
+
+
+@pytest.mark.site
+@pytest.mark.data
+def test_what_the_ece_without_confidences_of_1_leaves_out_is_found_a_second_way(chapter):
+    found, judged = chapter["paper-audited"], halves(load_soft_labels("cifar10h", "resnet110", 0).soft)[1]
+    confidence, correct = audit.top_label(audit.probabilities(judged.logits), judged.labels)
+    assert confidence.count(1.0) == found["ones_float64"] == 0
+    single = np.array(confidence, dtype=np.float32)
+    kept = [(float(value), right) for value, right in zip(single, correct) if value < 1]
+    assert len(single) - len(kept) == found["ones_float32"] > 0
+    without = (
+        audit.ece(np.array([value for value, _ in kept]), [right for _, right in kept], 15) * len(kept) / len(single)
+    )
+    assert abs(without - audit.ece(single, correct, 15)) == pytest.approx(found["ece_change_float32"], abs=1e-9)
