@@ -6,8 +6,9 @@ cost one product. The minimum is found between the points of the grid by a parab
 
 import numpy as np
 
-from calib.checks import as_count, as_targets
+from calib.checks import as_targets
 from calib.probabilities import log_softmax
+from calib.resample import bootstrap_blocks
 from calib.scores import cross_entropy, squared_distance
 
 TEMPERATURES = np.geomspace(0.05, 50, 346)
@@ -126,14 +127,16 @@ def bootstrap_weights(n, clusters=None, replicates=2000, seed=113):
     >>> np.array_equal(weights[:, 1], weights[:, 2]), set(weights[:, [0, 1, 3]].sum(axis=1).tolist())
     (True, {3.0})
     """
-    n, replicates = as_count(n, "n"), as_count(replicates, "replicates")
     members = np.arange(n) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     if len(members) != n:
         raise ValueError(f"clusters: expected {n} values, one per row, got {len(members)}")
     size = members.max() + 1
-    drawn = np.random.default_rng(seed).integers(0, size, size=(replicates, size))
-    times = np.bincount((drawn + size * np.arange(replicates)[:, None]).ravel(), minlength=size * replicates)
-    return times.reshape(replicates, size)[:, members].astype(np.float64)
+    weights, start = np.empty((replicates, n)), 0
+    for block in bootstrap_blocks(size, replicates, seed):
+        times = np.bincount((block + size * np.arange(len(block))[:, None]).ravel(), minlength=block.size)
+        weights[start : start + len(block)] = times.reshape(block.shape)[:, members]
+        start += len(block)
+    return weights
 
 
 def weighted_means(weights, values):
