@@ -25,8 +25,8 @@ from calib.temperature import fit_temperature
 STEPS = ("hard", "population", "soft_nll", "oracle")
 PARTS = ("gap_population", "gap_label", "gap_objective", "gap")
 ISOTONIC_PARTS = ("iso_gap_population", "iso_gap_label", "iso_gap")
-GRID = np.geomspace(0.2, 20, 119)
-"""Temperatures of the resampled fits, in steps of 4%."""
+GRID = np.geomspace(0.4, 16, 187)
+"""Temperatures of the resampled fits, in steps of 2%."""
 
 
 def parts_of(scores):
@@ -116,47 +116,55 @@ def resampled_scores(scores, clusters=None, replicates=2000, seed=113):
     return weighted_means(bootstrap_weights(len(scores), clusters, replicates, seed), scores)
 
 
-def refitted_scores(validation, soft, clusters, replicates=2000, seed=113):
+def step_curves(validation, soft):
+    """Curves over `GRID` that the steps are fitted to: the first of the validation set, the others of all of `soft`."""
+    return (
+        score_curves(validation.logits, validation.labels, "nll", GRID),
+        score_curves(soft.logits, soft.labels, "nll", GRID),
+        score_curves(soft.logits, soft.distributions, "nll", GRID),
+        score_curves(soft.logits, soft.distributions, "brier", GRID),
+    )
+
+
+def refitted_scores(curves, clusters, replicates=2000, seed=113):
     """Mean scores of each replicate of all three sets, with the four temperatures fitted in each.
 
     Clusters are drawn from the three sets together: what is in several of them is drawn for all at once.
 
     Parameters
     ----------
-    validation, soft : Predictions
-    clusters : array_like (len(validation) + len(soft),)
-        Examples with the same value are drawn together, those of the validation set first.
+    curves : tuple of ndarray
+        From `step_curves`.
+    clusters : array_like
+        Examples with the same value are drawn together: those of the validation set, then those of `soft`.
     replicates, seed : int
 
     Returns
     -------
     ndarray (replicates, 4)
     """
-    n = len(validation)
-    weights = bootstrap_weights(n + len(soft), clusters, replicates, seed)
-    early = np.arange(len(soft)) < len(soft) // 2
-    return weighted_scores(validation, soft, weights[:, :n], weights[:, n:] * early, weights[:, n:] * ~early)
+    n, n_soft = len(curves[0]), len(curves[1])
+    middle = n_soft // 2
+    weights = bootstrap_weights(n + n_soft, clusters, replicates, seed)
+    validation, first, second = np.split(weights, [n, n + middle], axis=1)
+    fits = ((validation, curves[0]), *((first, of_step[:middle]) for of_step in curves[1:]))
+    return weighted_scores(fits, (second, curves[-1][middle:]))
 
 
-def shuffled_scores(validation, soft, draws=200, seed=113):
+def shuffled_scores(curves, draws=200, seed=113):
     """Mean scores for halves drawn at random in place of those in the order of the file, (draws, 4)."""
-    places = np.random.default_rng(seed).permuted(np.tile(np.arange(len(soft)), (draws, 1)), axis=1)
-    first = (places < len(soft) // 2).astype(np.float64)
-    return weighted_scores(validation, soft, np.ones((draws, len(validation))), first, 1 - first)
+    n, n_soft = len(curves[0]), len(curves[1])
+    places = np.random.default_rng(seed).permuted(np.tile(np.arange(n_soft), (draws, 1)), axis=1)
+    first = (places < n_soft // 2).astype(np.float64)
+    fits = ((np.ones((1, n)), curves[0]), *((first, of_step) for of_step in curves[1:]))
+    return weighted_scores(fits, (1 - first, curves[-1]))
 
 
-def weighted_scores(validation, soft, of_validation, of_first, of_second):
-    """Mean scores of the four steps, (r, 4), where weights of the rows (r, n) say what is fitted to and judged on."""
-    to_votes = score_curves(soft.logits, soft.distributions, "brier", GRID)
-    fits = (
-        (of_validation, score_curves(validation.logits, validation.labels, "nll", GRID)),
-        (of_first, score_curves(soft.logits, soft.labels, "nll", GRID)),
-        (of_first, score_curves(soft.logits, soft.distributions, "nll", GRID)),
-        (of_first, to_votes),
-    )
-    temperatures = [lowest(weighted_means(weights, curves), GRID) for weights, curves in fits]
-    judged = weighted_means(of_second, to_votes)
-    return np.column_stack([values_at(judged, T, GRID) for T in temperatures])
+def weighted_scores(fits, judged):
+    """Mean scores of the steps, (r, steps): `fits` and `judged` are pairs of weights of rows (r, n) and curves (n, m)."""
+    temperatures = [lowest(weighted_means(*fit), GRID) for fit in fits]
+    means = weighted_means(*judged)
+    return np.column_stack([values_at(means, np.broadcast_to(T, len(means)), GRID) for T in temperatures])
 
 
 def part_intervals(scores, names=PARTS):
