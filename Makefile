@@ -12,10 +12,10 @@ ALONE = $(PYTHON) book/_tools/alone.py _build/.lock $(MAKE) --no-print-directory
 CACHES := XDG_CACHE_HOME="$(CURDIR)/_build/cache" MPLCONFIGDIR="$(CURDIR)/_build/cache/matplotlib"
 
 .DEFAULT_GOAL := help
-.PHONY: help book build test data run verify publish measure bench lint lock clean
+.PHONY: help book build test pdf contact-sheet data run verify publish measure bench lint oldest newest lock clean
 
 help: ## show the targets and settings
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
 	@echo
 	@echo "Settings:"
 	@echo "  CALIB_DATA=DIR   folder of the data (now $(CALIB_DATA))"
@@ -36,6 +36,14 @@ build: $(BIN)/.installed
 
 test: book ## build the book, then run the tests
 	$(BIN)/python -m pytest
+
+pdf: book ## build the book, then print all of it to _build/calibration.pdf (needs Chromium)
+	@$(BIN)/python book/_tools/pdf.py _build/html _build/calibration.pdf
+	@echo "The book is in _build/calibration.pdf."
+
+contact-sheet: book ## build the book, then picture every page at three widths, light and dark (needs Chromium)
+	@$(BIN)/python book/_tools/contact_sheet.py _build/html _build/contact-sheet
+	@echo "Look at _build/contact-sheet/index.html."
 
 data: $(BIN)/.installed ## get and check the data
 	@$(BIN)/python -m calib data
@@ -63,6 +71,16 @@ measure: bench ## the same, then simulations, other processors, mutants (three q
 lint: $(BIN)/.installed ## check style
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+oldest: ## the tests that need no site, with the oldest versions that pyproject.toml allows (needs uv)
+oldest: RESOLUTION := lowest-direct
+newest: ## the same with the newest versions
+newest: RESOLUTION := highest
+oldest newest:
+	uv venv --quiet --clear --seed --python $(PYTHON) $(VENV)-$@
+	uv pip install --quiet --no-config --python $(VENV)-$@ --torch-backend cpu --resolution $(RESOLUTION) -e '.[test]'
+	$(VENV)-$@/bin/python -m calib data || true
+	$(VENV)-$@/bin/python -m pytest -m 'not site and not network'
 
 lock: ## resolve requirements.lock anew (needs uv)
 	uv pip compile --universal --python-version 3.11 --extra book --extra models --extra test --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock

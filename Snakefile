@@ -21,9 +21,9 @@ from calib.publish import restore
 
 RUNS = yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
 PACKAGE = sorted(str(path) for path in Path("calib").rglob("*") if path.suffix in {".py", ".csv", ".toml", ".mplstyle"})
-PROSE = sorted(str(path) for path in Path("book").rglob("*") if path.is_file() and not {"notebooks", "published", "measured", "__pycache__"} & set(path.parts))
+PROSE = sorted(str(path) for path in Path("book").rglob("*") if path.is_file() and not {"notebooks", "published", "measured", "_tools", "__pycache__"} & set(path.parts))
 FRAME = [path for path in PROSE if not path.endswith(".md")]
-CONFIG = ["_config.yml", "_toc.yml"]
+CONFIG = ["_config.yml", "_toc.yml", "notebooks/runs.yaml"]
 LOCK = "requirements.lock"
 PYTHON = shlex.quote(sys.executable)
 BIN = shlex.quote(str(Path(sys.executable).parent))
@@ -141,7 +141,7 @@ rule execute:
         "run {wildcards.run}"
     shell:
         "{PYTHON} -m calib run {input.notebook} --output {output.page} --numbers {output.numbers} --strict"
-        " --status {output.status} {params.data} {params.options} > {log} 2>&1"
+        " --status {output.status} {params.data} {params.options} > /dev/null 2> {log}"
 
 
 rule published:

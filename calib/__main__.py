@@ -184,22 +184,24 @@ def published(
 
 
 def _runs():
-    """Names of the runs of the book."""
+    """The runs of the book, by name."""
     import yaml
 
-    return list(yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8")))
+    return yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
 
 
 @app.command()
 def publish():
     """Renew the published record in book/published from the last build; run in the root of the checkout."""
+    import yaml
+
     from calib.execute import NotebookError
     from calib.publish import publish as renew
 
+    pages, numbers, statuses = Path("book/notebooks"), Path("_build/results.json"), Path("_build/status")
     try:
-        renew(
-            _runs(), Path("book/notebooks"), Path("_build/results.json"), Path("_build/status"), Path("book/published")
-        )
+        address = yaml.safe_load(Path("_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+        renew(_runs(), pages, numbers, statuses, Path("book/published"), address)
     except (NotebookError, OSError) as error:
         _fail(error)
 

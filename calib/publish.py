@@ -36,13 +36,52 @@ def reuse(record, output, numbers, status, reason):
     write(notebook, output)
 
 
-def publish(runs, pages, numbers, statuses, record):
+def stands_alone(run):
+    """Whether a run needs nothing but the package and its data, so that its published notebook runs anywhere.
+
+    Parameters
+    ----------
+    run : dict
+        Its entry in ``runs.yaml``. Runs that read numbers of other runs, or files of the repository, need a checkout.
+    """
+    return not {"after", "reads"} & run.keys()
+
+
+def install_cell(run, origin):
+    """First code cell of a published notebook: where `calib` is missing, install it and get the data.
+
+    The site does not show it.
+
+    Parameters
+    ----------
+    run : dict
+        Its entry in ``runs.yaml``, which names the extra of the package that it needs.
+    origin : str
+        Where pip finds the package, as ``git+<address>@<commit>``.
+    """
+    import nbformat
+
+    extra = f"[{run['extra']}]" if "extra" in run else ""
+    lines = [
+        "# Outside of the book's own environment: its package, as published, and the data.",
+        "import sys",
+        "from importlib.util import find_spec",
+        "",
+        'if find_spec("calib") is None:',
+        f'    %pip install -q "calib{extra} @ {origin}"',
+    ]
+    if "data" in run:
+        lines.append("    !{sys.executable} -m calib data")
+    return nbformat.v4.new_code_cell("\n".join(lines), id="install", metadata={"tags": ["remove-cell"]})
+
+
+def publish(runs, pages, numbers, statuses, record, address=""):
     """Renew the published record from a complete, fresh build of a committed state, whole or not at all.
 
     Parameters
     ----------
-    runs : iterable of str
-        Names of all runs.
+    runs : dict
+        The content of ``runs.yaml``.
     pages : path
         Folder of executed notebooks, with the figures that other pages show.
     numbers : path
@@ -51,6 +90,8 @@ def publish(runs, pages, numbers, statuses, record):
         Folder of how each run came about.
     record : path
         Folder of the published record.
+    address : str
+        Of the public repository. Notebooks that stand alone then have an `install_cell` for the commit they ran at.
 
     Raises
     ------
@@ -68,6 +109,8 @@ def publish(runs, pages, numbers, statuses, record):
     fresh.mkdir()
     for path in [*(pages / f"{run}.ipynb" for run in runs), *pages.glob("*.png"), numbers]:
         shutil.copy(path, fresh)
+    for run in filter(lambda run: address and stands_alone(runs[run]), runs):
+        _insert(install_cell(runs[run], f"git+{address}@{status[run]['commit']}"), fresh / f"{run}.ipynb")
     results.save(status, fresh / "status.json")
     if record.exists():
         record.rename(old)
@@ -90,6 +133,15 @@ def restore(record):
         old.rename(record)
     shutil.rmtree(fresh, ignore_errors=True)
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _insert(cell, path):
+    """Put a cell under the title of a notebook."""
+    import nbformat
+
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells.insert(1, cell)
+    write(notebook, path)
 
 
 def _beside(record):

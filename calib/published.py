@@ -1,6 +1,11 @@
-"""What the sources print: values that this book answers for, claims, settings (``published.csv``)."""
+"""What the sources print: values that this book answers for, claims, settings (``published.csv``).
+
+The first five columns say what is printed. The others say what answers for it: ``ours``, the names of results, one for
+each number in ``printed``; ``place``, a page of the book and the section that computes them; ``note``, a remark.
+"""
 
 import csv
+import re
 from decimal import ROUND_HALF_UP, Decimal
 from importlib.resources import files
 
@@ -16,7 +21,7 @@ KINDS = {
 
 
 def rows():
-    """All rows of ``published.csv``: dicts with source, where, quantity, printed, kind."""
+    """All rows of ``published.csv``: dicts with source, where, quantity, printed, kind, ours, place, note."""
     with files("calib").joinpath("published.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -41,6 +46,42 @@ def printed(source, where, quantity):
     return found[0]
 
 
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?%?")
+
+
+def as_printed(text, values):
+    """Our values in the shape of a printed text: as many digits, rounded half up, percent where it has percent.
+
+    Parameters
+    ----------
+    text : str
+    values : sequence of numbers
+        One for each number in the text.
+
+    Raises
+    ------
+    ValueError
+        If the text has more or fewer numbers than there are values.
+
+    Examples
+    --------
+    >>> as_printed("0.523 (0.009)", [0.5225, 0.00871])
+    '0.523 (0.009)'
+    >>> as_printed("4/6", [3, 6]), as_printed("12.9%", [0.12876])
+    ('3/6', '12.9%')
+    """
+    numbers = NUMBER.findall(text)
+    if len(numbers) != len(values):
+        raise ValueError(f"values: expected {len(numbers)}, one for each number in {text!r}, got {len(values)}")
+    remaining = iter(values)
+    return NUMBER.sub(lambda number: _like(number[0], next(remaining)), text)
+
+
+def _like(number, value):
+    digits = len(number.rstrip("%").partition(".")[2])
+    return half_up(100 * value, digits) + "%" if number.endswith("%") else half_up(value, digits)
+
+
 def half_up(value, digits):
     """Format a number as the paper prints it: rounded half up in decimal, after dropping binary noise.
 
@@ -50,4 +91,5 @@ def half_up(value, digits):
     ('0.523', '0.522')
     """
     noiseless = Decimal(f"{value:.12f}")
-    return str(noiseless.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP))
+    rounded = noiseless.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_UP)
+    return str(rounded + 0)  # 0 in place of -0

@@ -103,8 +103,8 @@ def bootstrap_ece(confidence, correct, bins, indices):
         raise ValueError(f"bins: expected a sequence of declarations of bins, such as [15], got {bins!r}")
     members = [assign_bins(confidence, bin_edges(confidence, declared)) for declared in bins]
     group, groups = _common_refinement(members)
-    sums = [_group_sums(block, group, difference, len(groups)) for block in _blocks(indices, len(confidence))]
-    shares = np.concatenate(sums) / len(confidence)
+    blocks = _blocks(indices, len(confidence))
+    shares = np.concatenate([_group_sums(block, group, difference, len(groups)) / block.shape[1] for block in blocks])
     replicates = [np.abs(shares @ (column[:, None] == np.unique(column))).sum(axis=1) for column in groups.T]
     return np.column_stack(replicates)
 

@@ -13,8 +13,9 @@
 # %% [markdown]
 # # Six examples: better likelihood, worse ECE
 #
-# A temperature is fitted to six labelled examples. It lowers the negative log-likelihood (NLL), leaves every
-# predicted class as it was, and raises the expected calibration error (ECE). This section works the case out by
+# Can one and the same temperature improve the likelihood of some predictions and worsen their calibration error? On the six
+# labelled examples that this section starts from it does: fitted to them, it lowers the negative log-likelihood (NLL), leaves every
+# predicted class as it was, and raises the expected calibration error (ECE). The section works the case out by
 # hand-sized arithmetic and says why the two results do not contradict each other.
 #
 # :::{admonition} Before you start
@@ -31,9 +32,10 @@
 # :::
 
 # %% tags=["hide-input"]
+from string import ascii_uppercase
+
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import Markdown
 
 from calib import (
     Predictions,
@@ -47,17 +49,17 @@ from calib import (
     softmax,
     top_label,
 )
-from calib.plots import COLOURS, reliability_diagram, show
+from calib.plots import COLOURS, label, log_axis, reliability_diagram, show, table
 from calib.reliability import assign_bins
-from calib.results import record
+from calib.results import glue, record
 
 plt.style.use("calib.paper")
 
 # %% [markdown]
 # ## The data
 #
-# The six rows are made up, and they are the whole data set. Each has three logits, one for each of the classes A, B
-# and C, and a label: the index of the true class.
+# The rows are made up, and they are the whole data set. Each has a logit for each of the classes A, B and so on, and
+# a label: the index of the true class.
 
 # %% tags=["parameters"]
 logits = [  # one row per example, one column per class
@@ -76,11 +78,13 @@ grid_size = 15_001  # how many
 max_bins = 20  # largest number of equal-width bins to try
 
 # %%
+if len(edges) < 3:
+    raise ValueError(f"edges: expected at least one edge between 0 and 1, got {edges}")
 data = Predictions(ids=range(1, len(labels) + 1), logits=logits, labels=labels)
 n = len(data)
 _, correct = top_label(softmax(data.logits), data.labels)
 record("six-examples", n=n, correct=correct.sum(), accuracy=accuracy(data.logits, data.labels), n_bins=len(edges) - 1)
-letters = "ABCDEFGH"  # names of the classes, in the order of the columns
+letters = ascii_uppercase  # names of the classes, in the order of the columns
 
 # %% [markdown]
 # The predicted class is the one with the largest logit. It is right in {glue:text}`six-examples/correct:d` of
@@ -99,7 +103,7 @@ letters = "ABCDEFGH"  # names of the classes, in the order of the columns
 # classifier that is right in six of ten cases and says 0.6 each time is calibrated; one that ranks its classes
 # equally well but says 0.99 is not.
 #
-# Six rows with six different confidences show each value of $p$ once, with an outcome of 0 or 1. The definition cannot be
+# Rows with different confidences show each value of $p$ once, with an outcome of 0 or 1. The definition cannot be
 # checked at a single $p$; rows must be pooled, and that is what bins are for.
 #
 # ## One temperature
@@ -138,12 +142,15 @@ record(
     nll_fitted=nll(data.logits, data.labels, temperature),
 )
 near = np.abs(np.arange(grid_size) - nll_curve.argmin()) <= 5  # grid points around the minimum
+agree = abs(temperature_grid - temperature) <= temperatures[1] - temperatures[0]
+glue(ways="Two ways to the minimum agree." if agree else "Two ways to the minimum end apart: it lies outside the range of the dense search.")
+ticks = [t for t in 2.0 ** np.arange(-10, 11) if grid_low <= t <= grid_high]  # of the axes of temperature
 
 # %% [markdown]
-# Two ways to the minimum agree. The dense search tries {glue:text}`six-examples/grid_size:,d` temperatures from
+# {glue:text}`ways:s` The dense search tries {glue:text}`six-examples/grid_size:,d` temperatures from
 # {glue:text}`six-examples/grid_low:.2f` to {glue:text}`six-examples/grid_high:.0f` and keeps the best,
 # {glue:text}`six-examples/temperature_grid:.5f`. The solver, a Newton iteration on the derivative, gives
-# {glue:text}`six-examples/temperature:.7f` after {glue:text}`six-examples/iterations:d` evaluations. The
+# {glue:text}`six-examples/temperature:.7f` (evaluations: {glue:text}`six-examples/iterations:d`). The
 # difference is {glue:text}`six-examples/grid_difference:.1e`, against a grid spacing of
 # {glue:text}`six-examples/grid_spacing:.1e` ({numref}`fig-six-nll`). The grid is easy to check; the solver needs no range
 # guessed beforehand.
@@ -151,23 +158,24 @@ near = np.abs(np.arange(grid_size) - nll_curve.argmin()) <= 5  # grid points aro
 # %% tags=["hide-input"]
 fig, (whole, close) = plt.subplots(1, 2, figsize=(7.2, 3.6), width_ratios=(3, 2))
 whole.plot(temperatures, nll_curve, color=COLOURS["neutral"])
-for t, name, colour, ha in ((1.0, "T = 1", COLOURS["t1"], "right"), (temperature, f"fitted, T = {temperature:.3f}", COLOURS["fitted"], "left")):
-    whole.plot(t, nll(logits, labels, t), "o", color=colour)
-    whole.annotate(name, (t, nll(logits, labels, t)), xytext=(0, -19), textcoords="offset points", ha=ha, color=colour)
+outward = 1 if temperature > 1 else -1  # the side of the fitted temperature on which its label has room
+for t, name, colour, side in ((1.0, "T = 1", COLOURS["t1"], -outward), (temperature, f"fitted, T = {temperature:.3f}", COLOURS["fitted"], outward)):
+    if grid_low <= t <= grid_high:
+        whole.plot(t, nll(logits, labels, t), "o", color=colour)
+        label(whole, name, (t, nll(logits, labels, t)), (side, -9), colour)
 whole.margins(y=0.18)
-whole.set(xscale="log", xlabel="temperature T", ylabel="mean NLL", title="Whole range")
-whole.set_xticks([0.25, 0.5, 1, 2, 4], ["0.25", "0.5", "1", "2", "4"])
-whole.minorticks_off()
+log_axis(whole.xaxis, ticks)
+whole.set(xlabel="temperature T (log scale)", ylabel="mean NLL", title="Whole range")
 
 close.plot(1000 * (temperatures[near] - temperature), 1e9 * (nll_curve[near] - fit.objective), "o", color=COLOURS["neutral"], markersize=4)
 close.axvline(0, color=COLOURS["fitted"], linewidth=1.2)
-close.annotate("solver", (0, 0.9), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points", color=COLOURS["fitted"])
+label(close, "solver", (0, 0.95), (4, 0), COLOURS["fitted"], xycoords=("data", "axes fraction"))
 close.set(xlabel=r"1000 $\times$ (T $-$ fitted T)", ylabel=r"$10^9\times$ (NLL $-$ minimum)", title="Grid and solver")
 show(
     fig,
     name="fig-six-nll",
-    caption=f"NLL against temperature on the {n} rows. Left: {grid_size:,} temperatures from {grid_low:g} to {grid_high:g}, on a logarithmic axis. Right: the grid points around the minimum (dots) and the temperature that the solver returns (line).",
-    alt=f"Left: a smooth curve with one minimum; it passes {nll(logits, labels):.3f} at T = 1 and {fit.objective:.3f} at the fitted T = {temperature:.3f}. Right: grid points on a parabola, the lowest one {abs(temperature_grid - temperature):.1e} from the solver's line.",
+    caption=f"NLL against temperature on the {n} rows. Left: {grid_size:,} temperatures from {grid_low:g} to {grid_high:g}. Right: the grid points around the minimum (dots) and the temperature that the solver returns (line).",
+    alt=f"Left: a smooth curve that passes {nll(logits, labels):.3f} at T = 1 and {fit.objective:.3f} at the fitted T = {temperature:.3f}. Right: the grid points around the minimum, the lowest one {abs(temperature_grid - temperature):.1e} from the solver's line.",
 )
 
 # %% [markdown]
@@ -192,20 +200,23 @@ record(
     mean_confidence_t1=confidence_t1.mean(),
     mean_confidence_fitted=confidence_fitted.mean(),
 )
-lines = [f"| Row | Logits | Label | Predicted | T = 1 | T = {temperature:.5f} | Changes bin |", "|---:|:---|:---|:---|---:|---:|:---|"]
+for name, values in (("t1", confidence_t1), ("fitted", confidence_fitted)):
+    record("six-examples", **{f"confidence_{name}_{i}": value for i, value in zip(data.ids, values)})
+for name, t in (("t1", 1.0), ("rounded", temperature_rounded)):
+    record("six-examples", **{f"first_row_{name}_{k + 1}": p for k, p in enumerate(softmax(data.logits[:1], t)[0])})
+rows = []
 for i, row in enumerate(data.logits):
     predicted = f"{letters[row.argmax()]}, {'right' if correct[i] else 'wrong'}"
     moved = "yes" if bin_t1[i] != bin_fitted[i] else "no"
-    values = ", ".join(f"{z:g}" for z in row)
-    lines.append(f"| {i + 1} | {values} | {letters[labels[i]]} | {predicted} | {confidence_t1[i]:.3f} | {confidence_fitted[i]:.3f} | {moved} |")
-Markdown("\n".join(lines))
+    rows.append([i + 1, ", ".join(f"{z:g}" for z in row), letters[labels[i]], predicted, f"{confidence_t1[i]:.3f}", f"{confidence_fitted[i]:.3f}", moved])
+table("rlllrrl", ["Row", "Logits", "Label", "Predicted", "Confidence, T = 1", f"Confidence, T = {temperature:.5f}", "Changes bin"], rows)
 
 # %% [markdown]
-# The lesson that this case comes from rounds the temperature to {glue:text}`six-examples/temperature_rounded:.2f` for its table.
-# That shifts no confidence here by more than {glue:text}`six-examples/rounding_effect:.1e`. The mean confidence goes from
+# The lesson that this case comes from rounds the temperature to three digits for its table, here to {glue:text}`six-examples/temperature_rounded:g`.
+# That shifts no confidence by more than {glue:text}`six-examples/rounding_effect:.1e`. The mean confidence goes from
 # {glue:text}`six-examples/mean_confidence_t1:.3f` to {glue:text}`six-examples/mean_confidence_fitted:.3f`, while
 # the accuracy stays at {glue:text}`six-examples/accuracy:.3f`. {glue:text}`six-examples/n_moved:d` of
-# {glue:text}`six-examples/n:d` rows change their bin; the next part shows what that does.
+# {glue:text}`six-examples/n:d` rows change their bin.
 #
 # ## The ECE, bin by bin
 #
@@ -220,18 +231,21 @@ Markdown("\n".join(lines))
 table_t1 = reliability_table(confidence_t1, correct, edges)
 table_fitted = reliability_table(confidence_fitted, correct, edges)
 record("six-examples", ece4_t1=table_t1.ece, ece4_fitted=table_fitted.ece)
-for name, table in (("t1", table_t1), ("fitted", table_fitted)):
-    record("six-examples", **{f"contribution_{name}_{m + 1}": value for m, value in enumerate(table.contributions)})
+for name, binned in (("t1", table_t1), ("fitted", table_fitted)):
+    record("six-examples", **{f"contribution_{name}_{m + 1}": value for m, value in enumerate(binned.contributions)})
+    for column in ("counts", "confidence", "accuracy"):
+        record("six-examples", **{f"bin_{column}_{name}_{m + 1}": getattr(binned, column)[m] for m in np.flatnonzero(binned.filled)})
 
 # %% tags=["hide-input"]
-lines = ["| Temperature | Bin | Count | Mean confidence | Accuracy | Adds to ECE |", "|---:|:---|---:|---:|---:|---:|"]
-for t, table in ((1.0, table_t1), (temperature, table_fitted)):
+rows = []
+for t, binned, confidence in ((1.0, table_t1, confidence_t1), (temperature, table_fitted, confidence_fitted)):
     for m in range(len(edges) - 1):
         interval = f"[{edges[m]:.2f}, {edges[m + 1]:.2f}{']' if m == len(edges) - 2 else ')'}"
-        means = f"{table.confidence[m]:.3f} | {table.accuracy[m]:.3f}" if table.counts[m] else " | "
-        lines.append(f"| {t:.3f} | {interval} | {table.counts[m]} | {means} | {table.contributions[m]:.3f} |")
-    lines.append(f"| {t:.3f} | **all** | **{table.n}** | **{np.average(table.confidence[table.filled], weights=table.counts[table.filled]):.3f}** | **{correct.mean():.3f}** | **{table.ece:.3f}** |")
-Markdown("\n".join(lines))
+        means = [f"{binned.confidence[m]:.3f}", f"{binned.accuracy[m]:.3f}"] if binned.counts[m] else ["–", "–"]
+        rows.append([f"{t:.3f}", interval, binned.counts[m], *means, f"{binned.contributions[m]:.3f}"])
+    total = [binned.n, f"{confidence.mean():.3f}", f"{correct.mean():.3f}", f"{binned.ece:.3f}"]
+    rows.append([f"{t:.3f}", *(f"**{cell}**" for cell in ["all", *total])])
+table("rlrrrr", ["Temperature", "Bin", "Count", "Mean confidence", "Accuracy", "Adds to ECE"], rows)
 
 # %% tags=["hide-input"]
 tables = (table_t1, table_fitted)
@@ -239,22 +253,20 @@ covered = sum(int(((t.low <= t.confidence) & (t.confidence <= t.high)).sum()) fo
 record("six-examples", covered=covered, n_points=sum(int(t.filled.sum()) for t in tables))
 
 fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.9), sharey=True)
-for ax, table, name, colour in ((axes[0], table_t1, "T = 1", COLOURS["t1"]), (axes[1], table_fitted, f"T = {temperature:.3f}", COLOURS["fitted"])):
-    reliability_diagram(ax, table, colour)
-    ax.set(title=f"{name}, ECE {table.ece:.3f}")
-    ax.set_xticks(edges, [f"{edge:g}" for edge in edges])
-    plt.setp(ax.texts, fontsize=10)
+for ax, binned, name, colour in ((axes[0], table_t1, "T = 1", COLOURS["t1"]), (axes[1], table_fitted, f"T = {temperature:.3f}", COLOURS["fitted"])):
+    reliability_diagram(ax, binned, colour)
+    ax.set(title=f"{name}, ECE {binned.ece:.3f}", xticks=[0, 0.25, 0.5, 0.75, 1], yticks=[0, 0.25, 0.5, 0.75, 1])
 axes[1].set_ylabel("")
 points = ["; ".join(f"{c} at {x:.3f}, accuracy {y:.3f}" for c, x, y in zip(t.counts[t.filled], t.confidence[t.filled], t.accuracy[t.filled])) for t in tables]
 show(
     fig,
     name="fig-six-reliability",
-    caption=f"Reliability diagrams of the {n} rows in {len(edges) - 1} bins, before and after scaling. The number beside a point is its count; bars are 95% Wilson intervals; the shaded bar is the distance that the ECE averages.",
+    caption=f"Reliability diagrams of the {n} rows in {len(edges) - 1} bins, before and after scaling. Numbers on top are counts; thin bars are 95% Wilson intervals; the shaded bar is the distance that the ECE averages; grey lines are bin edges.",
     alt=f"Two reliability diagrams. T = 1, count and mean confidence: {points[0]}; ECE {table_t1.ece:.3f}. T = {temperature:.3f}: {points[1]}; ECE {table_fitted.ece:.3f}.",
 )
 
 # %% [markdown]
-# The ECE with these {glue:text}`six-examples/n_bins:d` bins goes from {glue:text}`six-examples/ece4_t1:.3f` to
+# The ECE with the bins declared above, {glue:text}`six-examples/n_bins:d` in number, goes from {glue:text}`six-examples/ece4_t1:.3f` to
 # {glue:text}`six-examples/ece4_fitted:.3f` ({numref}`fig-six-reliability`). The counts are the first thing to read in the picture. A bin that holds one row
 # has an accuracy of 0 or 1, whatever the classifier is worth. Of the {glue:text}`six-examples/n_points:d` points in the
 # two diagrams, {glue:text}`six-examples/covered:d` have a 95% Wilson interval {cite:p}`wilson1927` that contains their mean confidence.
@@ -279,12 +291,16 @@ show(
 # different bins, both count in full. With nothing cancelled the sum would be the mean of $|d_i|$: {glue:text}`six-examples/ece_largest_t1:.3f` at
 # $T = 1$ and {glue:text}`six-examples/ece_largest_fitted:.3f` at the fitted temperature. The bins cancel
 # {glue:text}`six-examples/cancelled_t1:.3f` of the first and {glue:text}`six-examples/cancelled_fitted:.3f` of the second. No confidence moved by more than
-# {glue:text}`six-examples/largest_change:.3f`; what changed is which rows share a bin (rows {glue:text}`six-examples/moved:s` moved).
+# {glue:text}`six-examples/largest_change:.3f`; {glue:text}`company:s`.
 #
 # *The ECE is piecewise.* While no row changes its bin, the ECE moves continuously with $T$, with a kink where a bin's sum
 # passes zero. When a confidence crosses an edge, a whole $d_i$ goes from one sum to another, and the ECE can jump; it does not where
 # neither sum changes its sign and $d_i$ agrees with both. {numref}`fig-six-curves` shows both
 # curves over the same temperatures.
+
+# %%
+moved = [str(i) for i in data.ids[bin_t1 != bin_fitted]]
+glue(company=f"what changed is which rows share a bin (moved: {', '.join(moved)})" if moved else "and every row stayed in its bin")
 
 # %%
 curve_t = temperatures[::5]
@@ -306,6 +322,12 @@ record(
     curve_spacing=curve_t[1] - curve_t[0],
     nll_at_ece4_lowest=nll(logits, labels, curve_t[lowest]),
 )
+at_edge = lowest > 0 and lowest in changes
+glue(
+    lowest_at=f"where a row crosses an edge: the point {curve_t[1] - curve_t[0]:.5f} before it has {ece_curve[lowest - 1]:.3f}. A temperature chosen for its ECE here would be chosen by the position of an edge"
+    if at_edge
+    else "where no row crosses an edge"
+)
 rows = np.transpose(curves)
 levels = np.vstack([rows, np.repeat(np.array(edges)[:, None], len(curve_t), axis=1)])
 distance = np.abs(rows[:, None] - levels)
@@ -316,40 +338,38 @@ places = free.argmax(axis=1)
 
 # %% tags=["hide-input"]
 fig, (top, middle, bottom) = plt.subplots(3, 1, figsize=(7.2, 7.4), sharex=True, height_ratios=(3, 3, 4))
-top.plot(temperatures, nll_curve, color="black")
+top.plot(temperatures, nll_curve, color=COLOURS["neutral"])
 for piece_t, piece_ece in zip(np.split(curve_t, changes), np.split(ece_curve, changes)):
-    middle.plot(piece_t, piece_ece, color="black")
+    middle.plot(piece_t, piece_ece, color=COLOURS["neutral"])
 for i, place in enumerate(places):
     bottom.plot(curve_t, rows[i], color="black", linestyle="-" if correct[i] else "--", linewidth=1.2)
     bottom.text(curve_t[place], rows[i, place], i + 1, ha="center", va="center", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
-bottom.hlines(edges[1:-1], grid_low, grid_high, color=COLOURS["neutral"], linewidth=1.5)
+bottom.hlines(edges[1:-1], grid_low, grid_high, color=COLOURS["other"], linewidth=1.2)
 for ax in (top, middle, bottom):
     ax.grid(False)
     ax.axvline(1, color=COLOURS["t1"], linewidth=1.2, zorder=0)
     ax.axvline(temperature, color=COLOURS["fitted"], linewidth=1.2, zorder=0)
 for ax in (middle, bottom):
     ax.vlines(curve_t[changes], 0, 1, transform=ax.get_xaxis_transform(), color=COLOURS["neutral"], linewidth=0.7, linestyle=":", zorder=0)
-place = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points", "annotation_clip": True}
-top.annotate("T = 1", (1, 0.9), xytext=(-4, 0), ha="right", color=COLOURS["t1"], **place)
-top.annotate(f"fitted, T = {temperature:.3f}", (temperature, 0.9), xytext=(4, 0), color=COLOURS["fitted"], **place)
-top.set(xscale="log", title="NLL: smooth", ylabel="mean NLL")
-middle.set(title=f"ECE, {len(edges) - 1} bins: jumps", ylabel="ECE", ylim=(0, None))
-bottom.set(title="Confidence of each row (dashed: wrong), and the bin edges", ylabel="confidence", xlabel="temperature T", xlim=(grid_low, grid_high))
-bottom.set_xticks([0.25, 0.5, 1, 2, 4], ["0.25", "0.5", "1", "2", "4"])
-bottom.minorticks_off()
+place = {"xycoords": ("data", "axes fraction"), "annotation_clip": True}
+label(top, "T = 1", (1, 0.9), (-4 * outward, 0), COLOURS["t1"], **place)
+label(top, f"fitted, T = {temperature:.3f}", (temperature, 0.9), (4 * outward, 0), COLOURS["fitted"], **place)
+top.set(title="NLL: smooth", ylabel="mean NLL")
+middle.set(title=f"ECE, {len(edges) - 1} bins: in pieces", ylabel="ECE", ylim=(0, None))
+log_axis(bottom.xaxis, ticks)
+bottom.set(title="Confidence of each row (dashed: wrong) and bin edges", ylabel="confidence", xlabel="temperature T (log scale)", xlim=(grid_low, grid_high))
 show(
     fig,
     name="fig-six-curves",
-    caption=f"NLL, ECE and the {n} confidences over the temperature, on a logarithmic axis; {n} rows, {len(edges) - 1} bins. Dotted lines mark the {len(changes)} temperatures at which a row crosses a bin edge (horizontal lines, bottom). Numbers name the rows.",
-    alt=f"Top: the NLL is a smooth curve with its minimum at T = {temperature:.3f}. Middle: the ECE runs in pieces, with values from {ece_curve.min():.3f} to {ece_curve.max():.3f}. Bottom: {n} confidences fall with T and cross the bin edges at {len(changes)} temperatures; the ECE jumps only there.",
+    caption=f"NLL, ECE and the {n} confidences over the temperature; {n} rows, {len(edges) - 1} bins. Dotted lines mark the {len(changes)} temperatures at which a row crosses a bin edge (horizontal lines, bottom). Numbers name the rows.",
+    alt=f"Top: the NLL is a smooth curve; the fitted T = {temperature:.3f} is marked. Middle: the ECE runs in pieces, with values from {ece_curve.min():.3f} to {ece_curve.max():.3f}. Bottom: {n} confidences fall with T and cross the bin edges at {len(changes)} temperatures; the ECE jumps only there.",
 )
 
 # %% [markdown]
 # In this range rows cross an edge {glue:text}`six-examples/n_changes:d` times, and the largest jump of the ECE is
 # {glue:text}`six-examples/largest_jump:.3f`. The smallest ECE, {glue:text}`six-examples/ece4_lowest:.3f`, occurs at a temperature of
-# {glue:text}`six-examples/temperature_ece4_lowest:.3f`; the point {glue:text}`six-examples/curve_spacing:.5f` before it has
-# {glue:text}`six-examples/ece4_before_lowest:.3f`. The NLL at that temperature is
-# {glue:text}`six-examples/nll_at_ece4_lowest:.5f`. A temperature chosen for its ECE here would be chosen by the position of an edge.
+# {glue:text}`six-examples/temperature_ece4_lowest:.3f`, with an NLL of {glue:text}`six-examples/nll_at_ece4_lowest:.5f`, and
+# {glue:text}`lowest_at:s`.
 #
 # ## Moving and adding edges
 #
@@ -371,23 +391,32 @@ for name, confidence in (("t1", confidence_t1), ("fitted", confidence_fitted)):
 brier_t1, brier_fitted = (brier(softmax(data.logits, t), data.labels) for t in (1.0, temperature))
 brier_change = "worse" if brier_fitted > brier_t1 else "no worse"
 record("six-examples", brier_t1=brier_t1, brier_fitted=brier_fitted, brier_change=brier_change)
+glue(nll_verb="lowers" if fit.objective < nll(logits, labels) else "does not lower", ece_verb="raises" if table_fitted.ece > table_t1.ece else "does not raise")
 here = edges[middle_edge]
+n_lower = int((by_count["fitted"] < by_count["t1"]).sum())
 below, above = confidence_fitted[confidence_fitted < here], confidence_fitted[confidence_fitted >= here]
 record(
     "six-examples",
     n_overlap=count_overlap(data, data, declared=True),
     max_bins=max_bins,
-    n_lower=int((by_count["fitted"] < by_count["t1"]).sum()),
+    n_lower=n_lower,
     middle_edge=float(here),
     edge_low=below.max(initial=edges[middle_edge - 1]),
     edge_high=above.min(initial=edges[middle_edge + 1]),
     by_edge_smallest=by_edge["fitted"].min(),
     by_edge_largest=by_edge["fitted"].max(),
 )
-for name, confidence, table in (("t1", confidence_t1, table_t1), ("fitted", confidence_fitted, table_fitted)):
+limits = {}
+for name, confidence, binned in (("t1", confidence_t1, table_t1), ("fitted", confidence_fitted, table_fitted)):
     d = correct - confidence
-    limits = {f"ece_smallest_{name}": abs(d.mean()), f"ece_largest_{name}": np.abs(d).mean()}
-    record("six-examples", **limits, **{f"cancelled_{name}": np.abs(d).mean() - table.ece})
+    limits |= {f"ece_smallest_{name}": abs(d.mean()), f"ece_largest_{name}": np.abs(d).mean()}
+    record("six-examples", **{f"cancelled_{name}": np.abs(d).mean() - binned.ece})
+record("six-examples", **limits)
+open_order = max(limits["ece_smallest_t1"], limits["ece_smallest_fitted"]) <= min(limits["ece_largest_t1"], limits["ece_largest_fitted"])
+glue(
+    ranges="The ranges overlap: which temperature has the lower ECE is open until the bins are named" if open_order else "The ranges do not overlap",
+    sign="the sign of the change depends on their number" if 0 < n_lower < max_bins else "the sign of the change is the same for each number tried",
+)
 
 # %% tags=["hide-input"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.8), sharey=True)
@@ -396,7 +425,7 @@ for name, text, y, marker in (("t1", "T = 1", 0.99, "o"), ("fitted", f"T = {temp
     right.plot(positions, by_edge[name], color=COLOURS[name], linewidth=2 if name == "t1" else 1.5)
     left.text(0.02, y, f"{'●' if marker == 'o' else '■'} {text}", transform=left.transAxes, va="top", color=COLOURS[name])
 right.axvline(here, color=COLOURS["neutral"], linewidth=1, linestyle=":")
-right.annotate(f"declared: {here:g}", (here, 0.99), xycoords=("data", "axes fraction"), xytext=(-4, 0), textcoords="offset points", ha="right", va="top", color=COLOURS["neutral"])
+label(right, f"declared: {here:g}", (here, 0.96), (-4, 0), xycoords=("data", "axes fraction"))
 left.set(ylim=(0, 1.25 * max(by_count["t1"].max(), by_count["fitted"].max())), xlabel="number of equal-width bins", ylabel="ECE", title="Adding edges")
 left.set_xticks([1, *range(5, max_bins + 1, 5)])
 right.set(xlabel="position of the middle edge", title="Moving one edge")
@@ -404,17 +433,17 @@ show(
     fig,
     name="fig-six-bins",
     caption=f"ECE of the same {n} rows under other bins. Left: 1 to {max_bins} equal-width bins. Right: the {len(edges) - 1} bins of the text, with the middle edge moved between its neighbours.",
-    alt=f"Left: the ECE at T = 1 ranges from {by_count['t1'].min():.3f} to {by_count['t1'].max():.3f} and at the fitted T from {by_count['fitted'].min():.3f} to {by_count['fitted'].max():.3f} as bins are added; the fitted T has the lower ECE for {(by_count['fitted'] < by_count['t1']).sum()} of the {max_bins} choices. Right: step functions of the edge; T = 1 between {by_edge['t1'].min():.3f} and {by_edge['t1'].max():.3f}, fitted between {by_edge['fitted'].min():.3f} and {by_edge['fitted'].max():.3f}.",
+    alt=f"Left: the ECE at T = 1 ranges from {by_count['t1'].min():.3f} to {by_count['t1'].max():.3f} and at the fitted T from {by_count['fitted'].min():.3f} to {by_count['fitted'].max():.3f} as bins are added; the fitted T has the lower ECE for {n_lower} of the {max_bins} choices. Right: step functions of the edge; T = 1 between {by_edge['t1'].min():.3f} and {by_edge['t1'].max():.3f}, fitted between {by_edge['fitted'].min():.3f} and {by_edge['fitted'].max():.3f}.",
 )
 
 # %% [markdown]
 # At $T = 1$ these limits are {glue:text}`six-examples/ece_smallest_t1:.3f` and {glue:text}`six-examples/ece_largest_t1:.3f`; at the fitted temperature they are
-# {glue:text}`six-examples/ece_smallest_fitted:.3f` and {glue:text}`six-examples/ece_largest_fitted:.3f`. Both ranges are wide, and they
-# overlap: which temperature has the lower ECE is open until the bins are named. With equal-width bins the
-# sign of the change depends on their number ({numref}`fig-six-bins`, left). Of 1 to {glue:text}`six-examples/max_bins:d` bins, the fitted temperature has the lower
-# ECE for {glue:text}`six-examples/n_lower:d` choices and not for the others.
+# {glue:text}`six-examples/ece_smallest_fitted:.3f` and {glue:text}`six-examples/ece_largest_fitted:.3f`.
+# {glue:text}`ranges:s`. With equal-width bins
+# {glue:text}`sign:s` ({numref}`fig-six-bins`, left). Of the numbers from 1 to {glue:text}`six-examples/max_bins:d`, the fitted temperature has the lower
+# ECE for {glue:text}`six-examples/n_lower:d`.
 #
-# Moving only the middle edge of the {glue:text}`six-examples/n_bins:d` bins takes the ECE at the fitted temperature from
+# Moving only the middle edge of the declared bins takes the ECE at the fitted temperature to values from
 # {glue:text}`six-examples/by_edge_smallest:.3f` to {glue:text}`six-examples/by_edge_largest:.3f` (right). The value
 # {glue:text}`six-examples/ece4_fitted:.3f` holds while that edge lies above {glue:text}`six-examples/edge_low:.3f` and at or below
 # {glue:text}`six-examples/edge_high:.3f`; the declared edge is at {glue:text}`six-examples/middle_edge:.2f`. Equal-mass bins do not remove
@@ -424,15 +453,15 @@ show(
 # %% [markdown]
 # ## What this case can and cannot show
 #
-# Three statements hold for these {glue:text}`six-examples/n:d` rows, each by itself: the fitted temperature lowers their NLL; it leaves their predicted classes and
-# accuracy alone; it raises their ECE in the declared bins. A fourth number belongs beside them. The Brier score
+# Three statements hold for these {glue:text}`six-examples/n:d` rows, each by itself: the fitted temperature {glue:text}`nll_verb:s` their NLL; it leaves their predicted classes and
+# accuracy alone; it {glue:text}`ece_verb:s` their ECE in the declared bins. A fourth number belongs beside them. The Brier score
 # {cite:p}`brier1950` is a proper score too, but was not the objective; it goes from {glue:text}`six-examples/brier_t1:.4f` to
 # {glue:text}`six-examples/brier_fitted:.4f`, so it gets {glue:text}`six-examples/brier_change:s`. On a finite sample two
 # proper scores need not agree on the best temperature, and a better likelihood alone does not make the probabilities better by every measure.
 #
 # None of this says anything about other rows. The temperature was fitted and judged on the same rows:
 # {glue:text}`six-examples/n_overlap:d` of {glue:text}`six-examples/n:d` overlap. On the rows of the fit, the fitted temperature cannot
-# have a larger NLL than $T = 1$; that it has a smaller one is no evidence of generalisation. Evidence needs labelled examples that the fit has not seen, drawn from the population in question.
+# have a larger NLL than $T = 1$; a smaller one is no evidence of generalisation. Evidence needs labelled examples that the fit has not seen, drawn from the population in question.
 #
 # A fitted temperature therefore belongs to a measurement contract. A record of it names
 #
@@ -447,7 +476,7 @@ show(
 #
 # ## The computation in plain NumPy
 #
-# The cell below needs nothing but NumPy and carries its own copy of the data. Paste it into a fresh interpreter to repeat the main numbers by
+# The cell below needs nothing but NumPy and carries its own copy of the six rows. Paste it into a fresh interpreter to repeat the main numbers by
 # the dense search. Its ECE uses the form with $d_i$ and multiplies by four to find the bin.
 
 # %%
@@ -482,7 +511,7 @@ print(f"ECE: {four_bin_ece(1):.3f} -> {four_bin_ece(T):.3f}")
 # ## Take-aways
 #
 # - On {glue:text}`six-examples/n:d` rows, dividing the logits by {glue:text}`six-examples/temperature:.3f` takes the NLL from
-#   {glue:text}`six-examples/nll_t1:.3f` to {glue:text}`six-examples/nll_fitted:.3f` and the ECE in {glue:text}`six-examples/n_bins:d` bins from
+#   {glue:text}`six-examples/nll_t1:.3f` to {glue:text}`six-examples/nll_fitted:.3f` and the ECE in the declared bins from
 #   {glue:text}`six-examples/ece4_t1:.3f` to {glue:text}`six-examples/ece4_fitted:.3f`; {glue:text}`six-examples/correct:d` of
 #   {glue:text}`six-examples/n:d` predictions are right before and after. The Brier score, which was not fitted, goes from
 #   {glue:text}`six-examples/brier_t1:.3f` to {glue:text}`six-examples/brier_fitted:.3f`.
@@ -495,7 +524,51 @@ print(f"ECE: {four_bin_ece(1):.3f} -> {four_bin_ece(T):.3f}")
 #
 # ## Exercises
 #
+# The answers are for the six rows as they stand in the listing above; the folded cell computes them.
+
+# %% tags=["hide-cell"]
+relabelled = TRUTH.copy()
+relabelled[2] = 0
+again = fit_temperature(SCORES, relabelled)
+eces = {t: ece(*top_label(softmax(SCORES, t), relabelled), bins=4) for t in (1.0, float(again.temperature))}
+without = [float(fit_temperature(np.delete(SCORES, i, axis=0), np.delete(TRUTH, i)).temperature) for i in range(6)]
+both = [top_label(softmax(SCORES, t), TRUTH) for t in (1.0, T)]
+tried = [[0, 0.25, x, 0.75, 1] for x in np.arange(0.26, 0.75, 0.01).round(2)]
+better = [bins[2] for bins in tried if ece(*both[1], bins) < ece(*both[0], bins)]
+chosen = [ece(*pair, [0, 0.25, better[0], 0.75, 1]) for pair in both]
+glue(
+    relabelled_temperature=float(again.temperature), relabelled_t1=eces[1.0], relabelled_fitted=eces[float(again.temperature)], six_temperature=float(T),
+    without_low=min(without), without_high=max(without), without_low_row=int(np.argmin(without)) + 1, without_high_row=int(np.argmax(without)) + 1,
+    better_low=better[0], better_high=better[-1], chosen_t1=chosen[0], chosen_fitted=chosen[1],
+)  # fmt: skip
+
+# %% [markdown]
 # 1. Change the label of row 3 to A and run the section again. Which way does the fitted temperature move, and why? What happens to the ECE?
+#
+#    :::{dropdown} Answer
+#    It falls, from {glue:text}`six_temperature:.3f` to {glue:text}`relabelled_temperature:.3f`. Row 3 has the largest confidence and was wrong; with the new label
+#    it is right, and the likelihood no longer pays for being less sure. The ECE in the four bins is {glue:text}`relabelled_t1:.3f` at
+#    $T = 1$ and {glue:text}`relabelled_fitted:.3f` at the new temperature.
+#    :::
+#
 # 2. Leave out one row at a time and fit the temperature to the others. How far apart are the temperatures? What do you conclude about the precision of the one fitted to all rows?
+#
+#    :::{dropdown} Answer
+#    They run from {glue:text}`without_low:.3f` (without row {glue:text}`without_low_row:d`) to {glue:text}`without_high:.3f` (without row
+#    {glue:text}`without_high_row:d`). A single row moves the temperature across 1: six rows do not even settle whether the logits are too large or too small.
+#    :::
+#
 # 3. Find four bins under which the fitted temperature has a lower ECE than $T = 1$. Could you defend this choice, had you not seen the outcome?
+#
+#    :::{dropdown} Answer
+#    Move the middle edge to {glue:text}`better_low:.2f`: the ECE is then {glue:text}`chosen_t1:.3f` at $T = 1$ and {glue:text}`chosen_fitted:.3f` at
+#    the fitted temperature. Any middle edge from {glue:text}`better_low:.2f` to {glue:text}`better_high:.2f`, in steps of one hundredth, does. Nothing but the outcome speaks for it:
+#    equal widths and equal counts are rules that one can name beforehand, this edge follows none.
+#    :::
+#
 # 4. Prove that merging two neighbouring bins never raises the ECE. When does it leave it unchanged?
+#
+#    :::{dropdown} Answer
+#    Let $a$ and $b$ be the sums of $d_i$ in the two bins. Apart they add $(|a| + |b|)/n$ to the ECE, merged $|a + b|/n$, and $|a + b| \le |a| + |b|$. The two
+#    are equal where $a$ and $b$ have the same sign or one of them is 0.
+#    :::

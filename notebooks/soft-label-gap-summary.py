@@ -13,8 +13,8 @@
 # %% [markdown]
 # # All runs beside the paper
 #
-# Every run of this book next to the nine configurations of {cite:t}`dogah2026`, whose Tables 1 to 3 are aggregated
-# again from the paper's per-seed files.
+# Where do the runs of this book fall beside those of {cite:t}`dogah2026`? The paper's Tables 1 to 3 are aggregated
+# again from its per-seed files, and every run of this book is set next to them.
 #
 # :::{admonition} Before you start
 # - **You will** see where our published-logits runs fall among the paper's own models, and how much seeds matter.
@@ -23,6 +23,7 @@
 # :::
 
 # %% tags=["hide-input"]
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -31,9 +32,9 @@ from IPython.display import Markdown
 
 from calib import results
 from calib.data import load_dogah2026
-from calib.plots import COLOURS, show
-from calib.published import half_up, printed
-from calib.results import record
+from calib.plots import COLOURS, label, show
+from calib.published import as_printed, half_up, printed
+from calib.results import glue, record
 
 plt.style.use("calib.paper")
 
@@ -58,6 +59,8 @@ for run in gap_runs:
     for name, values in results.load(Path(results_folder) / f"{run}.json").items():
         _, dataset, model, seed, protocol = name.split("/")
         runs.setdefault((dataset, model, protocol), []).append(values)
+if not {("cifar10h", "paper"), ("chaosnli-s", "clean"), ("chaosnli-m", "clean")} <= {(dataset, protocol) for dataset, _, protocol in runs}:
+    raise ValueError(f"gap_runs: expected CIFAR-10H with protocol paper and both parts of ChaosNLI with both protocols, got {gap_runs}")
 
 # %% tags=["hide-input"]
 DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
@@ -75,8 +78,8 @@ def mean_std(rows, name):
 
 
 shown = ["gap", "iso_gap", "T_hard", "T_oracle", "brier_hard", "brier_oracle", "accuracy"]
-heads = ["gap", "isotonic gap", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "Brier, hard", "Brier, oracle", "accuracy"]
-lines = ["| data | model | protocol | n judged | seeds | " + " | ".join(heads) + " |", "|:---|:---|:---|---:|---:|" + "---:|" * len(heads)]
+heads = ["Gap", "Isotonic gap", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "Brier, hard", "Brier, oracle", "Accuracy"]
+lines = ["| Data | Model | Protocol | n judged | Seeds | " + " | ".join(heads) + " |", "|:---|:---|:---|---:|---:|" + "---:|" * len(heads)]
 for (dataset, model, protocol), rows in sorted(runs.items(), key=lambda item: (ORDER.index(item[0][0]), item[0])):
     cells = [mean_std(rows, name) for name in shown]
     lines.append(f"| {DATASETS[dataset]} | {MODELS[model]} | {protocol} | {rows[0]['n'] - rows[0]['n'] // 2:,} | {len(rows)} | {' | '.join(cells)} |")
@@ -96,6 +99,10 @@ paper = {}
 for row in load_dogah2026():
     paper.setdefault((row["dataset"], row["model"]), []).append(row)
 
+quantities = ["accuracy", "ece_uncal", "ece_hard", "ece_oracle", "brier_hard", "brier_oracle", "gap", "iso_gap"]
+means = {key: {name: np.mean([row[name] for row in rows]) for name in quantities} for key, rows in paper.items()}
+stds = {key: {name: np.std([row[name] for row in rows]) for name in quantities} for key, rows in paper.items()}
+
 # %% tags=["hide-input"]
 TABLE = {"cifar10h": "Table 1", "chaosnli-s": "Table 2", "chaosnli-m": "Table 2"}
 SOURCE = "soft-label gap paper"
@@ -104,16 +111,16 @@ checked = wrong = 0
 
 def cell(dataset, model, name, table, spread=True):
     global checked, wrong
-    values = np.array([row[name] for row in paper[dataset, model]])
-    text = half_up(values.mean(), 3) + (f" ({half_up(values.std(), 3)})" if spread else "")
-    agrees = text == printed(SOURCE, f"{table} {MODELS[model]} {DATASETS[dataset]}", name)
+    key, expected = (dataset, model), printed(SOURCE, f"{table} {MODELS[model]} {DATASETS[dataset]}", name)
+    text = as_printed(expected, [means[key][name], stds[key][name]] if spread else [means[key][name]])
+    agrees = text == expected
     checked, wrong = checked + 1, wrong + (not agrees)
     return text if agrees else text + " ✗"
 
 
-names = ["accuracy", "ece_uncal", "ece_hard", "ece_oracle", "brier_hard", "brier_oracle", "gap"]
-heads = ["accuracy", "ECE, T = 1", "ECE, hard", "ECE, oracle", "Brier, hard", "Brier, oracle", "gap"]
-lines = ["| data | model | " + " | ".join(heads) + " | gap (Table 3) | isotonic gap (Table 3) |", "|:---|:---|" + "---:|" * 9]
+names = quantities[:-1]
+heads = ["Accuracy", "ECE, T = 1", "ECE, hard", "ECE, oracle", "Brier, hard", "Brier, oracle", "Gap"]
+lines = ["| Data | Model | " + " | ".join(heads) + " | Gap (Table 3) | Isotonic gap (Table 3) |", "|:---|:---|" + "---:|" * 9]
 scale = ["resnet18", "resnet50", "resnet101", "distilbert-base-uncased", "bert-base-uncased", "bert-large-uncased"]
 for dataset, model in sorted(paper, key=lambda key: (ORDER.index(key[0]), scale.index(key[1]))):
     table = names if dataset == "cifar10h" else names[:1] + names[2:]
@@ -123,6 +130,10 @@ for dataset, model in sorted(paper, key=lambda key: (ORDER.index(key[0]), scale.
 Markdown("\n".join(lines))
 
 # %% tags=["remove-cell"]
+for dataset, model in paper:
+    for end, values in (("mean", means), ("std", stds)):
+        record(f"dogah2026/{dataset}/{model}", **{f"{name}_{end}": value for name, value in values[dataset, model].items()})
+
 gaps = {key: np.array([row["gap"] for row in rows]) for key, rows in paper.items()}
 language = [values.mean() for (dataset, _), values in gaps.items() if dataset != "cifar10h"]
 vision = [values.mean() for (dataset, _), values in gaps.items() if dataset == "cifar10h"]
@@ -157,22 +168,21 @@ record(
 # ## One picture
 
 # %% tags=["hide-input"]
-PAPER, OURS = COLOURS["neutral"], {"paper": "C0", "clean": "C3"}
-rows = [(dataset, f"{MODELS[model]}, Dogah", values, PAPER) for (dataset, model), values in gaps.items()]
-rows += [(dataset, f"{MODELS[model]}, ours, {protocol}", values, OURS[protocol]) for (dataset, model, protocol), values in ours.items()]
-fig, axes = plt.subplots(3, 1, figsize=(7.2, 6), sharex=True, height_ratios=[sum(row[0] == d for row in rows) for d in ORDER])
+PAPER, OURS = COLOURS["neutral"], COLOURS["other"]
+rows = [(dataset, f"{MODELS[model]}, Dogah", values, PAPER, PAPER) for (dataset, model), values in gaps.items()]
+rows += [(dataset, f"{MODELS[model]}, ours, {protocol}", values, OURS, OURS if protocol == "paper" else "white") for (dataset, model, protocol), values in ours.items()]
+fig, axes = plt.subplots(3, 1, figsize=(7.2, 6.6), sharex=True, height_ratios=[sum(row[0] == d for row in rows) for d in ORDER])
 for ax, dataset in zip(axes, ORDER):
     chosen = sorted((row for row in rows if row[0] == dataset), key=lambda row: -row[2].mean())
-    for y, (_, _, values, colour) in enumerate(chosen):
+    for y, (_, _, values, colour, face) in enumerate(chosen):
         ax.plot([0, values.mean()], [y, y], color=colour, linewidth=6, alpha=0.3, solid_capstyle="butt")
-        ax.plot(values, np.full(len(values), y), "o", color=colour, markersize=5)
+        ax.plot(values, np.full(len(values), y), "o", color=colour, markerfacecolor=face, markersize=5)
     ax.set_yticks(range(len(chosen)), [name for _, name, *_ in chosen])
-    ax.set_title(DATASETS[dataset], fontsize=10)
-    ax.set_ylim(-0.6, len(chosen) - 0.4)
+    ax.set(title=DATASETS[dataset], ylim=(-0.6, len(chosen) - 0.4))
     ax.grid(axis="y", visible=False)
-for name, colour, y in (("models of Dogah (2026)", PAPER, 0.95), ("ours, protocol paper", OURS["paper"], 0.83), ("ours, protocol clean", OURS["clean"], 0.71)):
-    axes[1].annotate(name, (0.99, y), xycoords="axes fraction", ha="right", va="top", color=colour, weight="bold")
-axes[-1].set_xlabel("soft-label gap in Brier score (0 to 2); dots: seeds, bars: their mean")
+for words, colour, y in (("● models of Dogah (2026)", PAPER, 0.97), ("● ours, protocol paper", OURS, 0.84), ("○ ours, protocol clean", OURS, 0.71)):
+    label(axes[1], words, (1, y), (-2, 0), colour, xycoords="axes fraction")
+axes[-1].set_xlabel("soft-label gap in Brier score (0 to 2)")
 n_judged = {dataset: values[0]["n"] - values[0]["n"] // 2 for (dataset, *_), values in runs.items()}
 ranges = []
 for dataset in ORDER:
@@ -183,7 +193,7 @@ show(
     fig,
     name="fig-gap",
     caption="The soft-label calibration gap: Brier score against human votes of the temperature from hard labels, less that of the "
-    f"temperature fitted to votes. Judged on, in our runs: {sizes}.",
+    f"temperature fitted to votes. A dot is a training seed, a bar the mean of the seeds. Judged on, in our runs: {sizes}.",
     alt=f"A bar per model and a dot per seed for the soft-label calibration gap: {'; '.join(ranges)}.",
 )
 
@@ -192,8 +202,8 @@ show(
 #
 # - The paper's {glue:text}`soft-label-gap-summary/paper_files:d` per-seed files reproduce its Tables 1 to 3:
 #   {glue:text}`soft-label-gap-summary/published_cells:d` cells, {glue:text}`soft-label-gap-summary/published_cells_wrong:d` of
-#   them differ from print. Its mean gap is {glue:text}`soft-label-gap-summary/paper_language_gap:.3f` over its six language
-#   configurations and {glue:text}`soft-label-gap-summary/paper_vision_gap:.3f` over its three vision configurations.
+#   them differ from print. Its mean gap is {glue:text}`soft-label-gap-summary/paper_language_gap:.3f` over its {glue:text}`n_language:d` language
+#   configurations and {glue:text}`soft-label-gap-summary/paper_vision_gap:.3f` over its {glue:text}`n_vision:d` vision configurations.
 # - On published logits of other models, with the paper's protocol, the gap on ChaosNLI is
 #   {glue:text}`soft-label-gap-summary/language_gap_low:.3f` to {glue:text}`soft-label-gap-summary/language_gap_high:.3f` over
 #   models and seeds, and {glue:text}`soft-label-gap-summary/vision_gap:.4f` on CIFAR-10H for one ResNet-110.
@@ -208,5 +218,28 @@ show(
 #
 # ## Exercises
 #
-# 1. Which of the paper's statements about scale survive if a bar is replaced by its dots?
-# 2. Run the gap notebook with a single seed and the protocol clean for ChaosNLI-M. Which columns of its table change, and why not all?
+# The folded cell computes the answer to the first.
+
+# %% tags=["hide-cell"]
+answers = []
+for dataset in ORDER:
+    models = [model for model in scale if (dataset, model) in gaps]
+    pairs = [(gaps[dataset, a], gaps[dataset, b]) for a, b in pairwise(models)]
+    apart = sum(bool(a.max() < b.min() or b.max() < a.min()) for a, b in pairs)
+    ranges = ", ".join(f"{MODELS[model]} {gaps[dataset, model].min():.4f} to {gaps[dataset, model].max():.4f}" for model in models)
+    answers.append(f"{DATASETS[dataset]}: {ranges}; {apart} of {len(pairs)} neighbours in size are apart")
+glue(scale_answer=". ".join(answers), n_language=len(language), n_vision=len(vision))
+
+# %% [markdown]
+# 1. The paper says that the gap grows with the size of the model on CIFAR-10H and on ChaosNLI-S. Does that survive if a bar is replaced by its dots?
+#
+#    :::{dropdown} Answer
+#    The smallest and the largest gap over the seeds, models in order of size. {glue:text}`scale_answer:s`. Where the seeds of neighbours overlap, three seeds do not settle an order.
+#    :::
+#
+# 2. Run the gap notebook with a single seed and the protocol clean for ChaosNLI-M. Which columns of its table differ from the protocol paper, and why not all?
+#
+#    :::{dropdown} Answer
+#    Those that depend on the validation set: $T_\mathrm{hard}$, the Brier score with it, both gaps, the validation n and how many of its examples are judged. The scores at $T = 1$, the
+#    oracle and the accuracy do not: they use the soft-labelled examples only.
+#    :::

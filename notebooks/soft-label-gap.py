@@ -13,9 +13,9 @@
 # %% [markdown]
 # # {glue:text}`where:s`
 #
-# A classifier learns from hard labels, and so does its temperature. Human annotators disagree about many of the same
-# examples. On {glue:text}`where:s` (training seeds {glue:text}`seeds:s`): how much worse, against the votes, is the
-# temperature fitted to hard labels than one fitted to the votes themselves?
+# On {glue:text}`where:s` (training seeds: {glue:text}`seeds:s`), how much worse, against the votes of annotators, is a temperature fitted to
+# hard labels than one fitted to the votes themselves? A classifier learns from hard labels, and so does its temperature, while human annotators disagree about
+# many of the same examples.
 #
 # :::{admonition} Before you start
 # - **You will** see both temperatures, what each does to the Brier score against the votes, and the same for
@@ -30,10 +30,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown
 
-from calib import brier, reliability_table, softmax, top_label
+from calib import brier, fit_temperature, reliability_table, softmax, top_label
 from calib.data import load_soft_labels
 from calib.gap import N_BINS, halves, soft_label_gap
-from calib.plots import COLOURS, reliability_diagram, show
+from calib.plots import COLOURS, label, log_axis, reliability_diagram, show, table
 from calib.results import glue, record
 
 plt.style.use("calib.paper")
@@ -47,7 +47,9 @@ protocols = ["paper"]  # validation set: "paper" as published, "clean" without s
 # %% tags=["hide-input", "remove-output"]
 DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
 MODELS = {"resnet110": "ResNet-110", "bert-base-uncased": "BERT-base", "roberta-base": "RoBERTa-base"}
-where = f"{DATASETS[dataset]} with {MODELS[model]}"
+if not set(protocols) <= {"paper", "clean"}:
+    raise ValueError(f'protocols: expected "paper" or "clean", got {protocols}')
+where = f"{DATASETS.get(dataset, dataset)} with {MODELS.get(model, model)}"
 glue(where=where, seeds=", ".join(map(str, seeds)))
 
 # %% [markdown]
@@ -67,17 +69,17 @@ agreement = second.distributions.max(axis=1)
 glue(mean_agreement=agreement.mean(), unanimous=float((agreement == 1).mean()))
 votes = second.votes.sum(axis=1)
 glue(votes=f"{votes.min()} to {votes.max()}" if votes.min() < votes.max() else str(votes.min()))
-fig, ax = plt.subplots(figsize=(7.2, 2.8))
-ax.hist(agreement, bins=np.linspace(1 / soft.n_classes, 1, 21), color=COLOURS["oracle"], alpha=0.6)
-ax.axvline(agreement.mean(), color=COLOURS["neutral"], linewidth=1.5)
-ax.annotate(f"mean {agreement.mean():.2f}", (agreement.mean(), 0.95), xycoords=("data", "axes fraction"),
-            xytext=(-5, 0), textcoords="offset points", ha="right", color=COLOURS["neutral"])
+fig, ax = plt.subplots(figsize=(7.2, 3))
+ax.hist(agreement, bins=np.linspace(1 / soft.n_classes, 1, 21), color=COLOURS["neutral"], alpha=0.5)
+ax.axvline(agreement.mean(), color="black", linewidth=1.5)
+ax.margins(y=0.18)
+label(ax, f"mean {agreement.mean():.2f}", (agreement.mean(), 0.95), (-5, 0), "black", xycoords=("data", "axes fraction"))
 ax.set(xlabel="share of the votes for the most chosen class", ylabel="examples")
 show(
     fig,
     name=f"fig-gap-{dataset}-{model}-agreement",
     caption=f"How far annotators agree: share of the votes that the most chosen class of an example gets. {where}, "
-    f"evaluation half, n = {len(second):,}.",
+    f"evaluation half, n = {len(second):,}; 20 equal-width bins from 1/{soft.n_classes}.",
     alt=f"Histogram of annotator agreement over {len(second):,} examples; mean {agreement.mean():.2f}, "
     f"{(agreement == 1).mean():.0%} of the examples are unanimous.",
 )
@@ -106,14 +108,11 @@ for seed in seeds:
 
 # %% tags=["hide-input"]
 columns = ["gap", "iso_gap", "T_hard", "T_oracle", "brier_uncal", "brier_hard", "brier_oracle", "accuracy", "n_val", "n_overlap"]
-heads = ["gap", "isotonic gap", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "Brier, T = 1", "Brier, hard", "Brier, oracle", "accuracy",
-         "validation n", "of these judged"]
+heads = ["Seed", "Protocol", "Gap", "Isotonic gap", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "Brier, T = 1", "Brier, hard",
+         "Brier, oracle", "Accuracy", "Validation n", "Of these judged"]
 formats = [".4f", ".4f", ".3f", ".3f", ".4f", ".4f", ".4f", ".3f", ",d", ",d"]
-lines = ["| seed | protocol | " + " | ".join(heads) + " |", "|---:|:---|" + "---:|" * len(heads)]
-for (seed, protocol), result in results.items():
-    cells = [format(result[name], spec) for name, spec in zip(columns, formats)]
-    lines.append(f"| {seed} | {protocol} | " + " | ".join(cells) + " |")
-Markdown("\n".join(lines))
+rows = [[*key, *(format(result[name], spec) for name, spec in zip(columns, formats))] for key, result in results.items()]
+table("rl" + "r" * len(columns), heads, rows)
 
 # %% tags=["hide-input", "remove-output"]
 summary = {name: np.array([results[seed, protocols[0]][name] for seed in seeds]) for name in next(iter(results.values()))}
@@ -138,20 +137,16 @@ validation, soft, _ = data[seeds[-1]]  # the figures show the last seed
 second, seed = halves(soft)[1], seeds[-1]
 shown = results[seed, protocols[0]]
 curve = [brier(softmax(second.logits, T), second.distributions) for T in grid]
-fig, ax = plt.subplots(figsize=(7.2, 3.4))
+fig, ax = plt.subplots(figsize=(7.2, 3.6))
 ax.plot(grid, curve, color=COLOURS["neutral"])
 marks = [("T = 1", 1.0, "brier_uncal", "t1"), ("hard labels", shown["T_hard"], "brier_hard", "fitted"),
          ("oracle", shown["T_oracle"], "brier_oracle", "oracle")]
-places = ({"ha": "left", "xytext": (6, 10)}, {"ha": "right", "xytext": (-8, -30)}, {"ha": "center", "xytext": (0, -36)})
-for (text, T, name, colour), place in zip(marks, places):
+for (text, T, name, colour), place in zip(marks, ((6, 6), (-6, -6), (0, -8))):
     ax.plot(T, shown[name], "o", color=COLOURS[colour], markersize=7)
-    words = f"{text}\nT = {T:.2f}" if T != 1 else text
-    ax.annotate(words, (T, shown[name]), textcoords="offset points", color=COLOURS[colour], **place)
+    label(ax, f"{text}\nT = {T:.2f}" if T != 1 else text, (T, shown[name]), place, COLOURS[colour])
 ax.margins(y=0.3)
-ax.set_xscale("log")
-ax.set_xticks([0.5, 1, 2, 4, 8], ["0.5", "1", "2", "4", "8"])
-ax.minorticks_off()
-ax.set(xlabel="temperature (log scale)", ylabel="Brier score against the votes")
+log_axis(ax.xaxis, [0.5, 1, 2, 4, 8])
+ax.set(xlabel="temperature T (log scale)", ylabel="Brier score against the votes")
 show(
     fig,
     name=f"fig-gap-{dataset}-{model}-brier",
@@ -162,17 +157,16 @@ show(
 )
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(7.2, 3), sharey=True)
+fig, axes = plt.subplots(3, 1, figsize=(7.2, 8), sharex=True)
 for ax, (text, T, _, colour) in zip(axes, marks):
-    table = reliability_table(*top_label(softmax(second.logits, T), second.labels), bins=N_BINS)
-    reliability_diagram(ax, table, COLOURS[colour], counts=False)
-    ax.set_title(f"{text}\nECE {table.ece:.3f}", fontsize=10)
-axes[1].set_ylabel("")
-axes[2].set_ylabel("")
+    binned = reliability_table(*top_label(softmax(second.logits, T), second.labels), bins=N_BINS)
+    reliability_diagram(ax, binned, COLOURS[colour], start=1 / second.n_classes)
+    ax.set(title=f"{text}, ECE {binned.ece:.3f}", yticks=[0, 0.25, 0.5, 0.75, 1])
+    ax.label_outer()
 show(
     fig,
     name=f"fig-gap-{dataset}-{model}-reliability",
-    caption=f"Top-label reliability against the hard labels, {N_BINS} equal-width bins, 95% Wilson intervals. {where}, seed "
+    caption=f"Top-label reliability against the hard labels, {N_BINS} equal-width bins, counts on top, 95% Wilson intervals. {where}, seed "
     f"{seed}, protocol {protocols[0]}, evaluation half, n = {len(second):,}.",
     alt=f"Three reliability diagrams: ECE {shown['ece_uncal']:.3f} at T = 1, {shown['ece_hard']:.3f} at the temperature from "
     f"hard labels, {shown['ece_oracle']:.3f} at the oracle's.",
@@ -194,7 +188,7 @@ points = [
     f"On {where}, protocol {protocols[0]}, n = {len(second):,} judged, the gap is {summary['gap'].mean():.4f} {spread}: "
     f"{(summary['gap'] / summary['brier_hard']).mean():.1%} of the Brier score of the temperature from hard labels.",
     f"It is above zero in {positive} of {len(results)} combinations of seed and protocol. The oracle divides the logits by "
-    f"{factors} times as much as the temperature from hard labels.",
+    f"{factors} times as much as the temperature from hard labels; above 1 it is the less sure of the two.",
     f"Isotonic regression in place of the temperature has a gap of {summary['iso_gap'].mean():.4f}.",
     "The two temperatures differ in three things at once: the population they were fitted on, the labels, and the objective. The gap "
     "alone does not say which of them matters.",
@@ -208,5 +202,30 @@ Markdown("\n".join(f"- {point}" for point in points))
 # %% [markdown]
 # ## Exercises
 #
+# The folded cell computes the answers, for the last seed.
+
+# %% tags=["hide-cell"]
+first = halves(soft)[0]
+by_nll = fit_temperature(first.logits, first.distributions).temperature
+by_hard = fit_temperature(first.logits, first.labels).temperature
+left = shown["brier_hard"] - brier(softmax(second.logits, by_nll), second.distributions)
+nearer = abs(np.log(by_hard / shown["T_hard"])) < abs(np.log(by_hard / shown["T_oracle"]))
+glue(
+    by_nll=by_nll, by_hard=by_hard, gap_left=left, gap_shown=shown["gap"], hard_shown=shown["T_hard"], oracle_shown=shown["T_oracle"], n_fit=len(first),
+    nearer="$T_\\mathrm{hard}$" if nearer else "$T_\\mathrm{oracle}$",
+)  # fmt: skip
+
+# %% [markdown]
 # 1. Fit the oracle by NLL in place of the Brier score, on the same votes. How much of the gap is left?
+#
+#    :::{dropdown} Answer
+#    The NLL of the votes is lowest at {glue:text}`by_nll:.3f`, the Brier score at {glue:text}`oracle_shown:.3f`. The gap to the temperature from hard labels is
+#    {glue:text}`gap_left:.4f` with the one and {glue:text}`gap_shown:.4f` with the other.
+#    :::
+#
 # 2. Fit a temperature to the *hard labels of the first half*. Is it nearer to $T_\mathrm{hard}$ or to $T_\mathrm{oracle}$?
+#
+#    :::{dropdown} Answer
+#    On the {glue:text}`n_fit:,d` examples it is {glue:text}`by_hard:.3f`. By the ratio, that is nearer to {glue:text}`nearer:s`; the two are {glue:text}`hard_shown:.3f` and
+#    {glue:text}`oracle_shown:.3f`. It differs from $T_\mathrm{hard}$ in its examples and in how a hard label is chosen, and from $T_\mathrm{oracle}$ in labels and objective.
+#    :::

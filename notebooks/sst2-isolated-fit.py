@@ -13,8 +13,8 @@
 # %% [markdown]
 # # An isolated fit on SST-2
 #
-# A temperature is fitted to one pool of sentences, frozen, and then judged on another pool that the fit has never seen.
-# This section says what that does to the probabilities of one sentiment classifier, and how much of the outcome is due to the split.
+# Does a temperature that was fitted to one pool of sentences give better probabilities on another pool that the fit has never seen?
+# This section answers for one sentiment classifier, and says how much of the answer is due to the split.
 #
 # :::{admonition} Before you start
 # **You will**
@@ -32,16 +32,15 @@
 # %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import Markdown
 from scipy.special import expit
 
 from calib import bisect_temperature, brier, count_overlap, fit_temperature, nll, reliability_table, softmax, top_label
 from calib.data import load_sst2
-from calib.plots import COLOURS, confidence_histogram, reliability_diagram, show
+from calib.plots import COLOURS, DASHED, confidence_histogram, label, log_axis, reliability_diagram, show, table
 from calib.published import printed, rows
 from calib.reliability import wilson_interval
 from calib.resample import bootstrap_indices, bootstrap_mean, interval
-from calib.results import record
+from calib.results import glue, record
 
 plt.style.use("calib.paper")
 RUN = "sst2-isolated-fit"
@@ -151,27 +150,26 @@ high = np.minimum.accumulate(np.concatenate([[1 / bounds[0]], np.where(rising, n
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6))
 left.vlines(step[:shown], 1 / high[:shown], 1 / low[:shown], color=COLOURS["fitted"], alpha=0.3, linewidth=6)
 left.plot(step[:shown], fit.trace[:shown, 0], "o", color=COLOURS["fitted"], markersize=4)
-left.axhline(temperature, color=COLOURS["neutral"], linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-left.annotate(f"T = {temperature:.4f}", (shown, temperature), xytext=(0, 8), textcoords="offset points", ha="right", color=COLOURS["fitted"])
-left.set(yscale="log", xlabel="step", ylabel="temperature T", title=f"Interval, first {shown} steps")
-left.set_yticks([0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20], ["0.05", "0.1", "0.2", "0.5", "1", "2", "5", "10", "20"])
-left.minorticks_off()
+left.axhline(temperature, color=COLOURS["neutral"], linewidth=1, linestyle=DASHED, zorder=1)
+label(left, f"T = {temperature:.4f}", (shown, temperature), (-0.1, 8), COLOURS["fitted"])
+log_axis(left.yaxis, [t for t in (0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20) if bounds[0] <= t <= bounds[1]])
+left.set(xlabel="step", ylabel="temperature T (log scale)", title=f"Interval, first {shown} steps")
 nonzero = gradients != 0
 right.plot(step[nonzero], np.abs(gradients[nonzero]), "o", color=COLOURS["fitted"], markersize=3)
-right.axhline(np.finfo(float).eps, color=COLOURS["neutral"], linewidth=1, linestyle=(0, (4, 3)))
-right.annotate("float64 epsilon", (fit.iterations, np.finfo(float).eps), xytext=(0, 4), textcoords="offset points", ha="right", color=COLOURS["neutral"])
-right.set(yscale="log", xlabel="step", ylabel="|g|", title=f"Gradient, all {fit.iterations} steps")
+right.axhline(np.finfo(float).eps, color=COLOURS["neutral"], linewidth=1, linestyle=DASHED)
+label(right, "float64 epsilon", (1, np.finfo(float).eps), (0.1, 4))
+right.set(yscale="log", xlabel="step", ylabel="size of the gradient, |g|", title=f"Gradient, all {fit.iterations} steps")
 show(
     fig,
     name="fig-sst2-bisection",
     caption=f"Bisection of 1/T on the calibration pool (n = {len(calibration)}). Left: the interval that still contains the root at each of the first {shown} steps (bars) and its middle in 1/T (dots). Right: the size of the gradient at the middle, all {fit.iterations} steps; steps with a gradient of exactly 0 (here {int((~nonzero).sum())}) have no place on a logarithmic axis.",
-    alt=f"Left: bars that shrink from [{bounds[0]:g}, {bounds[1]:g}] towards T = {temperature:.4f}. Right: the gradient falls in a nearly straight line on a logarithmic axis from {abs(gradients[0]):.2g} at step 1 to {abs(gradients[-1]):.1e} at step {fit.iterations}, flat at the end.",
+    alt=f"Left: bars that shrink from [{bounds[0]:g}, {bounds[1]:g}] towards T = {temperature:.4f}. Right: on a logarithmic axis the gradient goes from {abs(gradients[0]):.2g} at step 1 to {abs(gradients[-1]):.1e} at step {fit.iterations}.",
 )
 
 # %% [markdown]
 # The fitted temperature is {glue:text}`sst2-isolated-fit/temperature:.10f` (at a bound: {glue:text}`sst2-isolated-fit/at_bound:s`). The gradient
 # ends at {glue:text}`sst2-isolated-fit/gradient_final:.1e`, and the formula above, written out in NumPy, gives
-# {glue:text}`sst2-isolated-fit/gradient_direct:.1e` there: zero, up to the rounding of a sum of {glue:text}`sst2-isolated-fit/n_calibration:d` terms
+# {glue:text}`sst2-isolated-fit/gradient_direct:.1e` there; a sum of {glue:text}`sst2-isolated-fit/n_calibration:d` terms is zero only up to rounding
 # ({numref}`fig-sst2-bisection`). From step {glue:text}`sst2-isolated-fit/first_still_step:d` on the midpoint
 # no longer moves in float64; the remaining steps cost little and keep the procedure fixed in advance.
 #
@@ -207,6 +205,8 @@ def measure(pool, t):
 
 STATES = {"t1": 1.0, "fitted": temperature}
 audited = {state: measure(audit, t) for state, t in STATES.items()}
+if not all(values["at90"] for values in audited.values()):
+    raise ValueError(f"threshold: expected a confidence that some prediction of the audit pool reaches, got {threshold}")
 
 # %% tags=["hide-input"]
 LABELS = {
@@ -220,11 +220,11 @@ LABELS = {
     "wrong90": ("… of these, wrong", "d"),
     "expected90": ("… wrong, expected", ".1f"),  # by the confidences
 }
-lines = [f"| Audit pool, n = {len(audit)} | T = 1 | T = {temperature:.4f} | Change |", "|:---|---:|---:|---:|"]
-for name, (label, form) in LABELS.items():
+lines = []
+for name, (quantity, form) in LABELS.items():
     before, after = audited["t1"][name], audited["fitted"][name]
-    lines.append(f"| {label} | {before:{form}} | {after:{form}} | {after - before:+{form}} |")
-Markdown("\n".join(lines))
+    lines.append([quantity, f"{before:{form}}", f"{after:{form}}", f"{after - before:+{form}}"])
+table("lrrr", [f"Audit pool, n = {len(audit)}", "T = 1", f"T = {temperature:.4f}", "Change"], lines)
 
 # %% tags=["hide-input"]
 same = audit.logits.argmax(axis=1) == softmax(audit.logits, temperature).argmax(axis=1)
@@ -256,7 +256,7 @@ for state, values in audited.items():
 #   fixed: {glue:text}`sst2-isolated-fit/nll_change_low:+.4f` to {glue:text}`sst2-isolated-fit/nll_change_high:+.4f`), the Brier score by
 #   {glue:text}`sst2-isolated-fit/brier_change:+.4f` ({glue:text}`sst2-isolated-fit/brier_change_low:+.4f` to
 #   {glue:text}`sst2-isolated-fit/brier_change_high:+.4f`).
-# - The change is a balance. A temperature above 1 lowers the probability of every predicted class: right answers pay, wrong answers save.
+# - The change is a balance. A temperature above 1 lowers the probability of every predicted class: right answers pay, wrong answers save. Below 1 it is the other way round.
 #   Here the loss of {glue:text}`sst2-isolated-fit/n_worse_nll:d` of the {glue:text}`sst2-isolated-fit/n_audit:d` sentences is higher than before.
 # - Of the {glue:text}`sst2-isolated-fit/audit_at90_t1:d` predictions with a confidence of {glue:text}`sst2-isolated-fit/threshold:g` or more at
 #   $T = 1$, {glue:text}`sst2-isolated-fit/audit_wrong90_t1:d` are wrong; by their confidences one would expect
@@ -264,47 +264,41 @@ for state, values in audited.items():
 #   {glue:text}`sst2-isolated-fit/audit_at90_fitted:d`, against {glue:text}`sst2-isolated-fit/audit_expected90_fitted:.1f` expected. As shares with 95%
 #   Wilson intervals: {glue:text}`sst2-isolated-fit/audit_error90_t1:.1%` ({glue:text}`sst2-isolated-fit/audit_error90_t1_low:.1%` to
 #   {glue:text}`sst2-isolated-fit/audit_error90_t1_high:.1%`) and {glue:text}`sst2-isolated-fit/audit_error90_fitted:.1%`
-#   ({glue:text}`sst2-isolated-fit/audit_error90_fitted_low:.1%` to {glue:text}`sst2-isolated-fit/audit_error90_fitted_high:.1%`). Scaling moves sentences across
+#   ({glue:text}`sst2-isolated-fit/audit_error90_fitted_low:.1%` to {glue:text}`sst2-isolated-fit/audit_error90_fitted_high:.1%`). Scaling can move sentences across
 #   the threshold; it does not mend the errors.
 
 # %% tags=["hide-input"]
 tables = {state: reliability_table(*top_label(softmax(audit.logits, t), audit.labels), n_bins) for state, t in STATES.items()}
 fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.9), sharey=True)
-for ax, (state, table) in zip(axes, tables.items()):
-    reliability_diagram(ax, table, COLOURS[state])
-    ax.set(title=f"T = {STATES[state]:.4g}, ECE {table.ece:.4f}", xlim=(0.45, 1.08))
-    for text in ax.texts:
-        text.set(fontsize=9, position=(7, -10))
-    ax.set(xticks=[0.5, 0.6, 0.7, 0.8, 0.9, 1], yticks=[0, 0.25, 0.5, 0.75, 1], aspect="auto")
+for ax, (state, binned) in zip(axes, tables.items()):
+    reliability_diagram(ax, binned, COLOURS[state], start=0.5)
+    ax.set(title=f"T = {STATES[state]:.4g}, ECE {binned.ece:.4f}", yticks=[0, 0.25, 0.5, 0.75, 1])
 axes[1].set_ylabel("")
 points = ["; ".join(f"{c} at {x:.3f}, accuracy {y:.3f}" for c, x, y in zip(t.counts[t.filled], t.confidence[t.filled], t.accuracy[t.filled])) for t in tables.values()]
 show(
     fig,
     name="fig-sst2-reliability",
-    caption=f"Reliability diagrams of the audit pool (n = {len(audit)}) in {n_bins} equal-width bins on [0, 1], before and after scaling; with two classes no confidence is below 0.5. The number beside a point is its count; thin bars are 95% Wilson intervals; the shaded bar is the distance that the ECE averages.",
+    caption=f"Reliability diagrams of the audit pool (n = {len(audit)}) in {n_bins} equal-width bins on [0, 1], before and after scaling; with two classes no confidence is below 0.5. Numbers on top are counts; thin bars are 95% Wilson intervals; the shaded bar is the distance that the ECE averages; grey lines are bin edges.",
     alt=f"Two reliability diagrams. T = 1, count and mean confidence: {points[0]}. T = {temperature:.4f}: {points[1]}.",
 )
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.5), sharey=True)
-for ax, (state, table) in zip(axes, tables.items()):
-    confidence_histogram(ax, table, COLOURS[state])
-    ax.set(title=f"T = {STATES[state]:.4g}", xlim=(0.45, 1.01), xticks=[0.5, 0.6, 0.7, 0.8, 0.9, 1])
-    for text, style, y in zip(list(ax.texts), ("solid", "dotted"), (0.95, 0.87)):  # horizontal labels: the two lines can coincide
-        ax.text(0.04, y, f"{style}: {text.get_text()}", transform=ax.transAxes, va="top", color=COLOURS[state])
-        text.remove()
+for ax, (state, binned) in zip(axes, tables.items()):
+    confidence_histogram(ax, binned, COLOURS[state], start=0.5)
+    ax.set_title(f"T = {STATES[state]:.4g}")
 axes[1].set_ylabel("")
 show(
     fig,
     name="fig-sst2-confidence",
-    caption=f"Confidence of the audit pool (n = {len(audit)}) in the same {n_bins} bins, before and after scaling. Solid line: mean confidence. Dotted line: accuracy, the same in both.",
+    caption=f"Confidence of the audit pool (n = {len(audit)}) in the same {n_bins} bins, with their counts, before and after scaling.",
     alt="Two histograms of confidence. " + " ".join(f"T = {STATES[s]:.4g}: {t.counts[-1]} of {t.n} in the last bin, mean confidence {audited[s]['confidence']:.3f}, accuracy {audited[s]['accuracy']:.3f}." for s, t in tables.items()),
 )
 
 # %% [markdown]
-# {numref}`fig-sst2-reliability` and {numref}`fig-sst2-confidence` show how thin the evidence is outside the last bin. At $T = 1$
-# it holds {glue:text}`sst2-isolated-fit/top_bin_counts_t1:d` of {glue:text}`sst2-isolated-fit/n_audit:d` sentences, at the fitted temperature
-# {glue:text}`sst2-isolated-fit/top_bin_counts_fitted:d`. The ECE goes from {glue:text}`sst2-isolated-fit/audit_ece10_t1:.4f` to
+# {numref}`fig-sst2-reliability` and {numref}`fig-sst2-confidence` show how the sentences are spread over the bins. The last bin holds
+# {glue:text}`sst2-isolated-fit/top_bin_counts_t1:d` of {glue:text}`sst2-isolated-fit/n_audit:d` sentences at $T = 1$ and
+# {glue:text}`sst2-isolated-fit/top_bin_counts_fitted:d` at the fitted temperature; the others share the rest. The ECE goes from {glue:text}`sst2-isolated-fit/audit_ece10_t1:.4f` to
 # {glue:text}`sst2-isolated-fit/audit_ece10_fitted:.4f`. It cannot be expected to reach zero: bins with few sentences show a distance even
 # if every confidence is right. To see how large, keep the confidences, draw each outcome with exactly that probability, and compute the ECE of the drawn outcomes.
 
@@ -331,15 +325,15 @@ record(RUN, n_random_splits=n_random_splits, seed=seed);
 # {glue:text}`sst2-isolated-fit/ideal_ece_t1_high:.4f`) and {glue:text}`sst2-isolated-fit/ideal_ece_fitted:.4f` at the fitted temperature
 # ({glue:text}`sst2-isolated-fit/ideal_ece_fitted_low:.4f` to {glue:text}`sst2-isolated-fit/ideal_ece_fitted_high:.4f`). The share of draws with an
 # ECE at least as large as the observed one is {glue:text}`sst2-isolated-fit/ideal_ece_t1_at_least:.1%` at $T = 1$ and
-# {glue:text}`sst2-isolated-fit/ideal_ece_fitted_at_least:.1%` after scaling. The two ECEs are not on one scale: spreading the confidences over
-# more bins raises the floor.
+# {glue:text}`sst2-isolated-fit/ideal_ece_fitted_at_least:.1%` after scaling. The two ECEs are not on one scale: each has its own floor, and
+# confidences that spread over more bins have a higher one.
 #
 # One temperature has one degree of freedom, and it need not be enough. After scaling, the top bin (n = {glue:text}`sst2-isolated-fit/top_bin_counts_fitted:d`) has a mean
 # confidence of {glue:text}`sst2-isolated-fit/top_bin_confidence_fitted:.3f` and an accuracy of {glue:text}`sst2-isolated-fit/top_bin_accuracy_fitted:.3f` (95% Wilson interval
 # {glue:text}`sst2-isolated-fit/top_bin_low_fitted:.3f` to {glue:text}`sst2-isolated-fit/top_bin_high_fitted:.3f`). In the bin below it (n = {glue:text}`sst2-isolated-fit/second_bin_counts_fitted:d`)
 # it is {glue:text}`sst2-isolated-fit/second_bin_confidence_fitted:.3f` against {glue:text}`sst2-isolated-fit/second_bin_accuracy_fitted:.3f`
 # ({glue:text}`sst2-isolated-fit/second_bin_low_fitted:.3f` to {glue:text}`sst2-isolated-fit/second_bin_high_fitted:.3f`). Differences of opposite sign cancel in the
-# overall mean, which is how mean confidence and accuracy can be close while the ECE is not small.
+# overall mean, so mean confidence and accuracy can be close while the ECE is not small.
 #
 # ## All three pools
 #
@@ -355,19 +349,20 @@ for pool_name, pool in (("exploration", exploration), ("calibration", calibratio
 # %% tags=["hide-input"]
 record(RUN, **{f"{pool}_correct": numbers[f"{pool}_correct_t1"] for pool in ("exploration", "calibration", "audit")})
 kept = ("confidence", "nll", "brier", "ece10", "at90", "wrong90")
+record(RUN, **{f"audit_{name}_{state}": numbers[f"audit_{name}_{state}"] for name in ("correct", "accuracy") for state in STATES})
 record(RUN, **{name: value for name, value in numbers.items() if name.split("_")[-2:-1] and name.split("_")[-2] in kept})
-lines = ["| | Exploration, T = 1 | fitted | Calibration, T = 1 | fitted | Audit, T = 1 | fitted |", "|:---|---:|---:|---:|---:|---:|---:|"]
+lines = []
 for name in ("correct", *kept):
-    label, form = LABELS[name]
+    quantity, form = LABELS[name]
     form = form.replace(".6", ".4")
-    lines.append(f"| {label} | " + " | ".join(f"{numbers[f'{pool}_{name}_{state}']:{form}}" for pool in ("exploration", "calibration", "audit") for state in STATES) + " |")
-Markdown("\n".join(lines))
+    lines.append([quantity, *(f"{numbers[f'{pool}_{name}_{state}']:{form}}" for pool in ("exploration", "calibration", "audit") for state in STATES)])
+table("lrrrrrr", ["Quantity", *(f"{pool}, {state}" for pool in ("Exploration", "Calibration", "Audit") for state in ("T = 1", "fitted"))], lines)
 
 # %% [markdown]
 # ## Beside the published values
 #
-# The source article printed the same quantities, for the same checkpoint on the same {glue:text}`sst2-isolated-fit/n:d` sentences, cut into pools of the same
-# sizes. Its pools are not ours. It ordered the sentences by a hash as well, but does not print the prefix that went into the
+# The source article printed the same quantities, for the same checkpoint on the same {glue:text}`sst2-isolated-fit/n:d` sentences, cut into pools of
+# 256, 256 and 360. Its pools are not ours. It ordered the sentences by a hash as well, but does not print the prefix that went into the
 # hash. The published numbers can therefore come out close, not equal.
 #
 # One could try prefixes until the numbers fit. That would prove nothing. A split found in this way is chosen by its
@@ -401,11 +396,11 @@ def label_of(name):
     return f"{pool.capitalize()}, {state.replace('t1', 'T = 1')}: {what}" if rest else "Temperature"
 
 
-lines = ["| Quantity | Published | Here | Difference |", "|:---|---:|---:|---:|"]
+lines = []
 for name, text in published.items():
     form = f".{decimals[name]}f"
-    lines.append(f"| {label_of(name)} | {text} | {numbers[name]:{form}} | {numbers[name] - float(text):+{form}} |")
-Markdown("\n".join(lines))
+    lines.append([label_of(name), text, f"{numbers[name]:{form}}", f"{numbers[name] - float(text):+{form}}"])
+table("lrrr", ["Quantity", "Published", "Here", "Difference"], lines)
 
 # %% [markdown]
 # ## How far do splits differ?
@@ -487,29 +482,25 @@ def percentile(values, value):
     return float(np.mean(values < value) + np.mean(values == value) / 2)
 
 
-lines = ["| Quantity | 95% of random splits | Published | Percentile | Here | Percentile |", "|:---|---:|---:|---:|---:|---:|"]
-places, inside = {}, {}
+lines, places, inside, ends = [], {}, {}, {}
 for name, text in published.items():
     values = np.round(spread[name][1:], decimals[name])
-    low, high = interval(values)
+    ends[name] = low, high = interval(values)
     ours, theirs = round(float(numbers[name]), decimals[name]), float(text)
     places[name] = percentile(values, theirs), percentile(values, ours)
     inside[name] = low <= theirs <= high, low <= ours <= high
     form = f".{min(decimals[name], 4)}f"
-    lines.append(f"| {label_of(name)} | {low:{form}} to {high:{form}} | {theirs:{form}} | {places[name][0]:.1%} | {ours:{form}} | {places[name][1]:.1%} |")
-Markdown("\n".join(lines))
+    lines.append([label_of(name), f"{low:{form}} to {high:{form}}", f"{theirs:{form}}", f"{places[name][0]:.1%}", f"{ours:{form}}", f"{places[name][1]:.1%}"])
+table("lrrrrr", ["Quantity", "95% of random splits", "Published", "Its percentile", "Here", "Its percentile"], lines)
 
 # %% tags=["hide-input"]
 draws = spread["temperature"][1:]
-low, high = interval(draws)
 record(
     RUN,
     published_temperature=float(published["temperature"]),
     temperature_difference=temperature - float(published["temperature"]),
     splits_temperature_mean=draws.mean(),
     splits_temperature_sd=draws.std(),
-    splits_temperature_low=low,
-    splits_temperature_high=high,
     splits_temperature_min=draws.min(),
     splits_temperature_max=draws.max(),
     n_published=len(published),
@@ -517,15 +508,16 @@ record(
     n_ours_inside=sum(ours for _, ours in inside.values()),
     **{f"{name}_percentile_published": theirs for name, (theirs, _) in places.items()},
     **{f"{name}_percentile": ours for name, (_, ours) in places.items()},
+    **{f"splits_{name}_{end}": value for name, pair in ends.items() for end, value in zip(("low", "high"), pair)},
     **{f"splits_share_{name}_lower": np.mean(spread[f"audit_{name}_fitted"][1:] < spread[f"audit_{name}_t1"][1:]) for name in ("nll", "brier", "ece10", "wrong90")},
 )
-record(RUN, **{f"published_{name}": float(published[name]) for name in ("audit_correct_t1", "audit_nll_t1", "audit_nll_fitted", "audit_ece10_t1", "audit_ece10_fitted")})
-record(RUN, **{f"splits_{name}_{end}": value for name in ("audit_nll_fitted", "audit_ece10_fitted") for end, value in zip(("low", "high"), interval(spread[name][1:]))});
+record(RUN, **{f"published_{name}": float(published[name]) for name in ("audit_correct_t1", "audit_nll_t1", "audit_nll_fitted", "audit_ece10_t1", "audit_ece10_fitted")});
 
 # %% tags=["hide-input"]
-panels = (("temperature",), "Fitted temperature"), (("audit_nll_t1", "audit_nll_fitted"), "Audit NLL: fitted (blue), T = 1 (orange)"), (("audit_ece10_t1", "audit_ece10_fitted"), f"Audit ECE, {n_bins} bins: fitted (blue), T = 1 (orange)")
-fig, axes = plt.subplots(3, 1, figsize=(7.2, 7.4))
-for ax, (names, title) in zip(axes, panels):
+panels = ("temperature",), ("audit_nll_t1", "audit_nll_fitted"), ("audit_ece10_t1", "audit_ece10_fitted")
+quantities = "fitted temperature", f"audit NLL, n = {sizes[2]}", f"audit ECE, {n_bins} bins, n = {sizes[2]}"
+fig, axes = plt.subplots(3, 1, figsize=(7.2, 8))
+for ax, names, quantity in zip(axes, panels, quantities):
     cuts = np.histogram_bin_edges(np.concatenate([spread[name][1:] for name in names]), 60)
     tallest = max(np.histogram(spread[name][1:], cuts)[0].max() for name in names)
     for k, name in enumerate(names):
@@ -535,15 +527,16 @@ for ax, (names, title) in zip(axes, panels):
         for who, (value, style, y) in pair.items():
             side = "right" if value == min(v for v, _, _ in pair.values()) else "left"
             ax.plot([value, value], [0, y * tallest], color=colour, linestyle=style, linewidth=1.6)
-            ax.annotate(f"{who} {value:.3f}" if ax is axes[0] else f"{value:.3f}", (value, y * tallest), xytext=(-4 if side == "right" else 4, 0), textcoords="offset points", va="top", ha=side, color=colour)
-    ax.margins(x=0.06)
-    ax.set(title=title, ylabel="splits")
-    ax.margins(y=0.08)
+            label(ax, f"{who} {value:.3f}", (value, y * tallest), (-4 if side == "right" else 4, 0), colour, va="top", bbox={"facecolor": "white", "edgecolor": "none", "pad": 1})
+        if len(names) > 1:
+            label(ax, "T = 1" if name.endswith("t1") else "fitted", (1, 1 - 0.12 * k), (-2, -2), colour, xycoords="axes fraction", weight="bold")
+    ax.set(ylabel="splits", xlabel=quantity)
+    ax.margins(x=0.2, y=0.08)
 show(
     fig,
     name="fig-sst2-spread",
     caption=f"{n_random_splits:,} random splits of the {len(predictions)} sentences into {', '.join(map(str, sizes))}: temperature fitted on the calibration part (n = {sizes[1]}); NLL and ECE with {n_bins} equal-width bins on the audit part (n = {sizes[2]}) at T = 1 (orange) and at the fitted temperature (blue). Dashed lines: published values. Solid lines: the registered split.",
-    alt="Three panels of histograms with two vertical lines per quantity. " + " ".join(f"{label_of(name)}: 95% of splits from {interval(spread[name][1:])[0]:.3f} to {interval(spread[name][1:])[1]:.3f}, published {float(published[name]):.4f}, here {numbers[name]:.4f}." for names, _ in panels for name in names),
+    alt="Three panels of histograms with two vertical lines per quantity. " + " ".join(f"{label_of(name)}: 95% of splits from {interval(spread[name][1:])[0]:.3f} to {interval(spread[name][1:])[1]:.3f}, published {float(published[name]):.4f}, here {numbers[name]:.4f}." for names in panels for name in names),
 )
 
 # %% [markdown]
@@ -556,17 +549,17 @@ show(
 #
 # Of the {glue:text}`sst2-isolated-fit/n_published:d` published values, {glue:text}`sst2-isolated-fit/n_published_inside:d` lie within the central 95% of the random splits; of our
 # values for the same quantities, {glue:text}`sst2-isolated-fit/n_ours_inside:d`. The quantities depend on each other (correct predictions
-# and accuracy are one quantity, and few errors go with a low NLL), so these are not {glue:text}`sst2-isolated-fit/n_published:d` separate checks. Two features deserve
+# and accuracy are one quantity, and few errors go with a low NLL), so these are not {glue:text}`sst2-isolated-fit/n_published:d` separate checks. Two of them deserve
 # a closer look.
 #
-# - *The audit pools differ in difficulty.* The published one has {glue:text}`sst2-isolated-fit/published_audit_correct_t1:.0f` correct predictions (percentile
+# - *How difficult the audit pools are.* The published one has {glue:text}`sst2-isolated-fit/published_audit_correct_t1:.0f` correct predictions (percentile
 #   {glue:text}`sst2-isolated-fit/audit_correct_t1_percentile_published:.1%`), ours {glue:text}`sst2-isolated-fit/audit_correct:d` (percentile
 #   {glue:text}`sst2-isolated-fit/audit_correct_t1_percentile:.1%`). The NLL at $T = 1$ goes with it: published
 #   {glue:text}`sst2-isolated-fit/published_audit_nll_t1:.4f`, here {glue:text}`sst2-isolated-fit/audit_nll_t1:.4f`.
 # - *The ECE after scaling.* The published {glue:text}`sst2-isolated-fit/published_audit_ece10_fitted:.4f` is at percentile
 #   {glue:text}`sst2-isolated-fit/audit_ece10_fitted_percentile_published:.1%`, ours, {glue:text}`sst2-isolated-fit/audit_ece10_fitted:.4f`, at
-#   {glue:text}`sst2-isolated-fit/audit_ece10_fitted_percentile:.1%`. Judged by this one number, the two pools would tell two different stories about the same
-#   classifier. 95% of the random splits lie between {glue:text}`sst2-isolated-fit/splits_audit_ece10_fitted_low:.4f` and
+#   {glue:text}`sst2-isolated-fit/audit_ece10_fitted_percentile:.1%`. Two pools from the same sentences can tell different stories about one
+#   classifier by this one number: 95% of the random splits lie between {glue:text}`sst2-isolated-fit/splits_audit_ece10_fitted_low:.4f` and
 #   {glue:text}`sst2-isolated-fit/splits_audit_ece10_fitted_high:.4f`.
 #
 # How often does scaling help at all? The fitted temperature gives the lower audit NLL in {glue:text}`sst2-isolated-fit/splits_share_nll_lower:.1%` of
@@ -611,8 +604,9 @@ show(
 # - One number, fitted on {glue:text}`sst2-isolated-fit/n_calibration:d` sentences ($T$ = {glue:text}`sst2-isolated-fit/temperature:.4f`) and frozen, takes the NLL on
 #   {glue:text}`sst2-isolated-fit/n_audit:d` other sentences from {glue:text}`sst2-isolated-fit/audit_nll_t1:.4f` to
 #   {glue:text}`sst2-isolated-fit/audit_nll_fitted:.4f` and changes {glue:text}`sst2-isolated-fit/n_changed_predictions:d` predictions.
-# - {glue:text}`sst2-isolated-fit/audit_wrong90_fitted:d` confident errors remain of {glue:text}`sst2-isolated-fit/audit_wrong90_t1:d`. Scaling makes them fewer by
-#   being sure less often ({glue:text}`sst2-isolated-fit/audit_at90_fitted:d` predictions instead of {glue:text}`sst2-isolated-fit/audit_at90_t1:d`).
+# - At a confidence of {glue:text}`sst2-isolated-fit/threshold:g` or more, {glue:text}`sst2-isolated-fit/audit_wrong90_t1:d` predictions are wrong before scaling and
+#   {glue:text}`sst2-isolated-fit/audit_wrong90_fitted:d` after. Scaling changes how often the classifier is sure ({glue:text}`sst2-isolated-fit/audit_at90_t1:d` and then
+#   {glue:text}`sst2-isolated-fit/audit_at90_fitted:d` times), not what it predicts.
 # - The solvers agree to {glue:text}`sst2-isolated-fit/solver_difference:.0e`; the choice of the split moves the temperature by a standard deviation of
 #   {glue:text}`sst2-isolated-fit/splits_temperature_sd:.2f`. Report the second.
 # - {glue:text}`sst2-isolated-fit/n_published_inside:d` of {glue:text}`sst2-isolated-fit/n_published:d` values published for another split lie in the central 95% of random splits.
@@ -623,7 +617,55 @@ show(
 #
 # ## Exercises
 #
+# The folded cell computes the answers.
+
+# %% tags=["hide-cell"]
+swapped = bisect_temperature(audit.logits, audit.labels, bounds=bounds, steps=steps).temperature
+judged = {state: measure(calibration, at) for state, at in (("t1", 1.0), ("fitted", swapped))}
+
+pool_sizes = [len(calibration) // k for k in (8, 4, 2, 1)]
+some = in_calibration[1:501]  # random splits
+first_rows = [calibration.select(np.arange(m)) for m in pool_sizes]
+first_fits = [bisect_temperature(rows.logits, rows.labels, bounds=bounds, steps=steps).temperature for rows in first_rows]
+sds = [(1 / bisect_all(d[some[:, :m]], positive[some[:, :m]])).std() for m in pool_sizes]
+
+by_brier = fit_temperature(calibration.logits, calibration.labels, objective="brier", bounds=bounds).temperature
+loss = -np.log(softmax(calibration.logits)[np.arange(len(calibration)), calibration.labels])
+rest = calibration.select(np.argsort(loss)[:-3])
+trimmed = bisect_temperature(rest.logits, rest.labels, bounds=bounds, steps=steps).temperature
+
+glue(
+    swapped=swapped, swapped_nll_t1=judged["t1"]["nll"], swapped_nll_fitted=judged["fitted"]["nll"], swapped_ece_t1=judged["t1"]["ece10"], swapped_ece_fitted=judged["fitted"]["ece10"],
+    pool_sizes=", ".join(map(str, pool_sizes)), first_fits=", ".join(f"{t:.2f}" for t in first_fits), sds=", ".join(f"{s:.2f}" for s in sds), n_some=len(some),
+    by_brier=by_brier, by_brier_in_sds=abs(by_brier - temperature) / max(draws.std(), 1e-12), trimmed=trimmed, trimmed_share=np.sort(loss)[-3:].sum() / loss.sum(),
+)  # fmt: skip
+
+# %% [markdown]
 # 1. Swap the roles: fit on the audit pool and judge on the calibration pool. Write down beforehand which differences you expect, and of what size.
-# 2. Fit on the first 32, 64, 128 and 256 sentences of the calibration pool, in hash order. How does the spread of the temperature over random splits grow as the pool shrinks?
+#
+#    :::{dropdown} Answer
+#    The temperature should differ by something like the spread over splits, a standard deviation of {glue:text}`sst2-isolated-fit/splits_temperature_sd:.2f` for a pool of
+#    {glue:text}`sst2-isolated-fit/n_calibration:d`. It is {glue:text}`swapped:.3f`, against {glue:text}`sst2-isolated-fit/temperature:.3f`. On the calibration pool it takes the NLL from
+#    {glue:text}`swapped_nll_t1:.4f` to {glue:text}`swapped_nll_fitted:.4f` and the ECE from {glue:text}`swapped_ece_t1:.4f` to {glue:text}`swapped_ece_fitted:.4f`.
+#    :::
+#
+# 2. Fit on the first eighth, quarter and half of the calibration pool, in hash order, and on all of it. How does the spread of the temperature over random splits grow as the pool shrinks?
+#
+#    :::{dropdown} Answer
+#    With {glue:text}`pool_sizes:s` sentences the temperatures are {glue:text}`first_fits:s`. Over {glue:text}`n_some:d` random splits the standard deviations are
+#    {glue:text}`sds:s`. For independent sentences halving the pool multiplies the spread by about $\sqrt 2$. Here the factor can be larger: a pool that is a large share of all sentences
+#    varies less, and a small pool with hardly an error gives a temperature far below the others.
+#    :::
+#
 # 3. Fit the temperature by the Brier score in place of the NLL, on the same pool. Is the difference large against the spread over splits?
+#
+#    :::{dropdown} Answer
+#    It gives {glue:text}`by_brier:.3f` in place of {glue:text}`sst2-isolated-fit/temperature:.3f`: {glue:text}`by_brier_in_sds:.1f` standard deviations of the spread over splits.
+#    :::
+#
 # 4. Leave out the three calibration sentences with the largest loss at $T = 1$ and fit again. What does the answer say about what drives the fit, and why may it not be used to choose a temperature?
+#
+#    :::{dropdown} Answer
+#    The temperature becomes {glue:text}`trimmed:.3f`. The three sentences hold {glue:text}`trimmed_share:.0%` of the total loss: a few confident errors drive the fit. To leave them out
+#    is to select by the outcome; confident errors also occur where the temperature is used, and there nobody takes them out.
+#    :::

@@ -21,7 +21,7 @@
 # - **You will** see the gap of every run as the sum of three parts, each with an interval, and what becomes of them when a choice is made
 #   otherwise.
 # - **You need** the definition and the protocols of [](../soft-label-gap.md).
-# - **Time** about ten minutes to read, half a minute to run.
+# - **Time** about 10 minutes to read, half a minute to run.
 # :::
 #
 # ## One change at a time
@@ -69,7 +69,7 @@ from calib.parts import (
     step_curves,
     temperature_scores,
 )
-from calib.plots import COLOURS, show
+from calib.plots import COLOURS, label, log_axis, show, table
 from calib.resample import interval
 from calib.results import glue, record
 
@@ -182,7 +182,7 @@ record(
 # ## The picture
 
 # %% tags=["hide-input"]
-COLOUR = {"population": "C5", "labels": "C3", "objective": "C4"}
+COLOUR = {"population": COLOURS["neutral"], "labels": COLOURS["other"], "objective": "#e69f00"}
 vision = [key for key in paper if key[0] == "cifar10h"]
 language = [key for key in paper if key[0] != "cifar10h"]
 fig, axes = plt.subplots(2, 1, figsize=(7.2, 5.2), height_ratios=[len(vision), len(language) + 1])
@@ -196,15 +196,14 @@ for ax, keys in zip(axes, (vision, language)):
             ax.barh(y, value, left=start, color=colour, height=0.75)
             right, left = right + max(value, 0), left + min(value, 0)
         shares = [round(100 * paper[key][part] / paper[key]["gap"]) for part in PARTS[:3]]
-        ax.annotate(f"{paper[key]['gap']:.4f} = {shares[0]}% {shares[1]:+d}% {shares[2]:+d}%", (right, y), xytext=(5, 0),
-                    textcoords="offset points", va="center", fontsize=9)
+        label(ax, f"{paper[key]['gap']:.4f} = {shares[0]}% {shares[1]:+d}% {shares[2]:+d}%".replace("-", "\N{MINUS SIGN}"), (right, y))
     ax.set_yticks(rows, [f"{DATASETS[key[0]]}, {titles[key]}" for key in keys])
     ax.axvline(0, color=COLOURS["neutral"], linewidth=1)
-    ax.set_xlim(right=1.45 * max(paper[key]["gap"] for key in keys))
+    ax.set_xlim(right=1.55 * max(paper[key]["gap"] for key in keys))
     ax.invert_yaxis()
     ax.grid(axis="y", visible=False)
-axes[0].set_title("images (on a scale of their own)", fontsize=10)
-axes[1].set_title("sentence pairs", fontsize=10)
+axes[0].set_title("images, on a scale of their own")
+axes[1].set_title("sentence pairs")
 axes[1].set_xlabel("soft-label gap in Brier score (0 to 2), and its parts")
 axes[1].legend([plt.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOUR.values()], COLOUR, loc="upper right")
 words = [f"{DATASETS[key[0]]}, {titles[key]}: gap {found['gap']:.4f}, population {found['gap_population']:+.4f}, labels {found['gap_label']:+.4f}, "
@@ -222,23 +221,23 @@ show(
 # ## The ladder of temperatures
 
 # %% tags=["hide-input"]
-COLOUR_OF = {"hard": COLOURS["fitted"], "population": "C5", "soft_nll": "C3", "oracle": COLOURS["oracle"]}
+MARKS = {
+    "hard, clean": {"color": COLOURS["fitted"], "marker": "o", "markerfacecolor": "none"},
+    "hard, paper": {"color": COLOURS["fitted"], "marker": "o"},
+    "population": {"color": COLOURS["fitted"], "marker": "D"},
+    "soft NLL": {"color": COLOURS["oracle"], "marker": "D"},
+    "oracle": {"color": COLOURS["oracle"], "marker": "o"},
+}
 fig, ax = plt.subplots(figsize=(7.2, 3.9))
 rows = [k + 0.7 * (key[0] != "cifar10h") + 0.7 * (key[0] == "chaosnli-m") for k, key in enumerate(paper)]
 for y, (key, found) in zip(rows, paper.items()):
-    at = [found[f"T_{step}"] for step in STEPS]
-    ax.plot([at[0], at[-1]], [y, y], color=COLOURS["neutral"], linewidth=1, zorder=1)
-    ax.scatter(at, [y] * 4, color=COLOUR_OF.values(), s=40, zorder=2)
-    if (*key, "clean") in runs:
-        ax.scatter(runs[*key, "clean"]["T_hard"], y, facecolor="none", edgecolor=COLOURS["fitted"], s=40, zorder=2)
-dots = [plt.Line2D([], [], color=colour, marker="o", linestyle="") for colour in COLOUR_OF.values()]
-open_dot = plt.Line2D([], [], color=COLOURS["fitted"], marker="o", markerfacecolor="none", linestyle="")
-names = ["hard, clean", "hard, paper", "population", "soft NLL", "oracle"]
-fig.legend([open_dot, *dots], names, loc="outside upper center", ncols=5, columnspacing=1, handletextpad=0)
+    at = [runs[*key, "clean"]["T_hard"] if (*key, "clean") in runs else np.nan, *(found[f"T_{step}"] for step in STEPS)]
+    ax.plot([at[1], at[-1]], [y, y], color=COLOURS["neutral"], linewidth=1)
+    for T, (name, mark) in zip(at, MARKS.items()):
+        ax.plot(T, y, linestyle="", label=name if y == rows[0] else None, **mark)
+fig.legend(loc="outside upper center", ncols=5, columnspacing=1, handletextpad=0)
 ax.set_yticks(rows, [f"{DATASETS[key[0]]}, {titles[key]}" for key in paper])
-ax.set_xscale("log")
-ax.set_xticks([1, 1.5, 2, 3, 4, 5], ["1", "1.5", "2", "3", "4", "5"])
-ax.minorticks_off()
+log_axis(ax.xaxis, [1, 1.5, 2, 3, 4, 5])
 ax.invert_yaxis()
 ax.grid(axis="y", visible=False)
 ax.set_xlabel("temperature (log scale)")
@@ -247,7 +246,7 @@ spans = [f"{DATASETS[d]} {', '.join(format(T, '.2f') for T in values)}" for d, v
 show(
     fig,
     name="fig-three-parts-temperatures",
-    caption="The four temperatures of each set. Open circle: the temperature from hard labels with protocol clean.",
+    caption="The four temperatures of each set. Blue: fitted to hard labels; green: fitted to votes. Open circle: from hard labels with protocol clean.",
     alt=f"Mean temperatures from hard labels, population, soft NLL to oracle: {'; '.join(spans)}.",
 )
 
@@ -258,11 +257,11 @@ show(
 # ## The parts, with intervals
 
 # %% tags=["hide-input"]
-lines = ["| data | model | seed | protocol | gap | population | labels | objective |", "|:---|:---|---:|:---|---:|---:|---:|---:|"]
+rows = []
 for (dataset, model, seed, protocol), found in runs.items():
     cells = [f"{found[part]:.4f} [{found[f'{part}_low']:.4f}, {found[f'{part}_high']:.4f}]" for part in ("gap", *PARTS[:3])]
-    lines.append(f"| {DATASETS[dataset]} | {MODELS[model]} | {seed} | {protocol} | {' | '.join(cells)} |")
-Markdown("\n".join(lines))
+    rows.append([DATASETS[dataset], MODELS[model], seed, protocol, *cells])
+table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
 # 95% intervals by a paired bootstrap over clusters of judged examples, {glue:text}`replicates:,d` replicates, the fits held fixed. The two protocols
@@ -273,11 +272,11 @@ Markdown("\n".join(lines))
 # Fixed fits leave out that another first half would give other temperatures. With all fits inside the resampling:
 
 # %% tags=["hide-input"]
-lines = ["| data | model | seed | protocol | gap | population | labels | objective |", "|:---|:---|---:|:---|---:|---:|---:|---:|"]
+rows = []
 for (dataset, model, seed, protocol), found in runs.items():
     cells = [f"[{found[f'{part}_refit_low']:.4f}, {found[f'{part}_refit_high']:.4f}]" for part in ("gap", *PARTS[:3])]
-    lines.append(f"| {DATASETS[dataset]} | {MODELS[model]} | {seed} | {protocol} | {' | '.join(cells)} |")
-Markdown("\n".join(lines))
+    rows.append([DATASETS[dataset], MODELS[model], seed, protocol, *cells])
+table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
 # The intervals of the label part grow most, since it is a difference of two fits to the same few hundred examples: now
@@ -292,8 +291,7 @@ Markdown("\n".join(lines))
 # ## Shares
 
 # %% tags=["hide-input"]
-lines = ["| data | protocol | sets | gap | population | labels | objective |", "|:---|:---|---:|---:|---:|---:|---:|"]
-shares = {}
+rows = []
 for (dataset, protocol), keys in groups.items():
     total = np.array([[runs[key][part] for part in PARTS] for key in keys]).mean(axis=0)
     fixed, refitted = (np.mean([bootstrap[key][k] for key in keys], axis=0) for k in (0, 1))
@@ -301,8 +299,8 @@ for (dataset, protocol), keys in groups.items():
     for k in range(3):
         ends = [interval(replicate[:, k] / replicate[:, 3]) for replicate in (fixed, refitted)]
         cells.append(f"**{total[k] / total[3]:.1%}** [{ends[0][0]:.1%}, {ends[0][1]:.1%}] ([{ends[1][0]:.1%}, {ends[1][1]:.1%}])")
-    lines.append(f"| {DATASETS[dataset]} | {protocol} | {len(keys)} | {total[3]:.4f} | {' | '.join(cells)} |")
-Markdown("\n".join(lines))
+    rows.append([DATASETS[dataset], protocol, len(keys), f"{total[3]:.4f}", *cells])
+table("llrrrrr", ["Data", "Protocol", "Sets", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
 # Mean part over mean gap, over models and training seeds; in brackets the interval with fixed fits, in parentheses that with the fits inside. All models of a data set
@@ -322,14 +320,14 @@ Markdown("\n".join(lines))
 
 # %% tags=["hide-input"]
 glue(draws=draws)
-lines = ["| data | model | seed | labels, file order | labels, original label | labels, random halves | objective, random halves | $T_\\mathrm{population}$ | the same, original label |",
-         "|:---|:---|---:|---:|---:|---:|---:|---:|---:|"]
+rows = []
 for key, found in paper.items():
     cells = [f"{found['gap_label']:.4f}", f"{found['original_gap_label']:.4f}" if key[0] in original else "–"]
     cells += [f"{found[f'random_{part}']:.4f} ({found[f'random_{part}_sd']:.4f})" for part in ("gap_label", "gap_objective")]
     cells += [f"{found['T_population']:.3f}", f"{found['original_T_population']:.3f}" if key[0] in original else "–"]
-    lines.append(f"| {DATASETS[key[0]]} | {MODELS[key[1]]} | {key[2]} | {' | '.join(cells)} |")
-Markdown("\n".join(lines))
+    rows.append([DATASETS[key[0]], MODELS[key[1]], key[2], *cells])
+heads = ["Data", "Model", "Seed", "Labels", "Labels, original label", "Labels, random halves", "Objective, random halves", "$T_\\mathrm{population}$", "The same, original label"]
+table("llrrrrrrr", heads, rows)
 
 # %% [markdown]
 # In parentheses: the standard deviation over random halves. Neither choice is innocent.
@@ -374,14 +372,14 @@ glue(most_objective=max(found["random_gap_objective"] for found in paper.values(
 # It has two parts. Of all monotone maps, the one that minimises the Brier score of a class also minimises its NLL {cite:p}`brummer2013`, so a change of the objective changes nothing.
 
 # %% tags=["hide-input"]
-lines = ["| data | model | seed | protocol | isotonic gap | population | labels |", "|:---|:---|---:|:---|---:|---:|---:|"]
+rows = []
 for (dataset, model, seed, protocol), found in runs.items():
     cells = [f"{found[part]:.4f} [{found[f'{part}_low']:.4f}, {found[f'{part}_high']:.4f}]" for part in ("iso_gap", *ISOTONIC_PARTS[:2])]
-    lines.append(f"| {DATASETS[dataset]} | {MODELS[model]} | {seed} | {protocol} | {' | '.join(cells)} |")
+    rows.append([DATASETS[dataset], MODELS[model], seed, protocol, *cells])
 shares = {d: [np.mean([paper[k][name] for k in paper if k[0] == d]) for name in ("iso_gap_label", "iso_gap")] for d in DATASETS}
 iso_shares = {dataset: label / gap for dataset, (label, gap) in shares.items()}
 glue(**{f"iso_{dataset.replace('-', '_')}": share for dataset, share in iso_shares.items()})
-Markdown("\n".join(lines))
+table("llrlrrr", ["Data", "Model", "Seed", "Protocol", "Isotonic gap", "Population", "Labels"], rows)
 
 # %% tags=["remove-cell"]
 small = [chosen[dataset, protocol][name] for dataset, protocol in groups if dataset in original for name in ("share_label", "original_share_label", "random_share_label")]
@@ -410,12 +408,13 @@ glue(replicates=replicates, largest_share=max(*small, *(iso_shares[dataset] for 
 # The limits of that sentence:
 #
 # - Other choices move it. With the original label the shares of the labels are {glue:text}`three-parts/chaosnli-s/paper/original_share_label:.0%` and
-#   {glue:text}`three-parts/chaosnli-m/paper/original_share_label:.0%`, over random halves {glue:text}`three-parts/chaosnli-s/paper/random_share_label:.0%` and
+#   {glue:text}`three-parts/chaosnli-m/paper/original_share_label:.0%` (of the population {glue:text}`three-parts/chaosnli-s/paper/original_share_population:.0%` and
+#   {glue:text}`three-parts/chaosnli-m/paper/original_share_population:.0%`), over random halves {glue:text}`three-parts/chaosnli-s/paper/random_share_label:.0%` and
 #   {glue:text}`three-parts/chaosnli-m/paper/random_share_label:.0%`, with protocol clean {glue:text}`three-parts/chaosnli-s/clean/share_label:.0%` and
 #   {glue:text}`three-parts/chaosnli-m/clean/share_label:.0%`, for isotonic regression {glue:text}`iso_chaosnli_s:.0%` and {glue:text}`iso_chaosnli_m:.0%`. The largest of
 #   them is {glue:text}`largest_share:.0%`.
 # - The label part is small but real: its interval excludes zero in {glue:text}`three-parts/label_clear:d` of {glue:text}`three-parts/sets:d` sets, and votes are
-#   better than their majority in {glue:text}`three-parts/label_positive:d`.
+#   better than hard labels in {glue:text}`three-parts/label_positive:d`.
 # - Parts depend on the order of the changes. There are no votes for the validation set, so the population has to change first.
 # - ChaosNLI was chosen for pairs on which annotators had disagreed {cite:p}`nie2020`. The population part is the price of calibrating on all pairs and judging on those; a drift of
 #   another kind has another price.
@@ -426,8 +425,9 @@ glue(replicates=replicates, largest_share=max(*small, *(iso_shares[dataset] for 
 
 # %% tags=["hide-input"]
 S, M = ({name: np.mean([paper[key][name] for key in paper if key[0] == d]) for name in PARTS} for d in ("chaosnli-s", "chaosnli-m"))
+largest = sum(paper[key]["gap_population"] > max(paper[key]["gap_label"], paper[key]["gap_objective"]) for key in language)
 points = [
-    f"On ChaosNLI the population is the largest part of the gap in all {len(language)} sets: {S['gap_population']:.3f} of {S['gap']:.3f} on ChaosNLI-S and "
+    f"On ChaosNLI the population is the largest part of the gap in {largest} of {len(language)} sets: {S['gap_population']:.3f} of {S['gap']:.3f} on ChaosNLI-S and "
     f"{M['gap_population']:.3f} of {M['gap']:.3f} on ChaosNLI-M, with protocol paper. With protocol clean it is larger still.",
     f"Votes in place of their majority gain {S['gap_label']:.4f} and {M['gap_label']:.4f}. The Brier score in place of the NLL gains {S['gap_objective']:+.4f} and "
     f"{M['gap_objective']:+.4f}: its sign changes with the halves.",
@@ -439,17 +439,9 @@ Markdown("\n".join(f"- {point}" for point in points))
 # %% [markdown]
 # ## Exercises
 #
-# 1. The objective part is negative in some sets. Can it be negative when judged on the *first* half?
-#
-# :::{admonition} Solution
-# :class: dropdown
-# No. $T_\mathrm{oracle}$ minimises the Brier score against the votes of the first half, so no other temperature is better there. On the second half it is
-# an estimate like any other.
-# :::
-#
-# 2. Change the objective before the labels: fit a temperature by the Brier score to the *hard labels* of the first half. Do the parts change?
+# The folded cell computes the answer to the second.
 
-# %% tags=["hide-input"]
+# %% tags=["hide-cell"]
 swapped = {}
 for dataset, model, seed in studies:
     _, soft, _ = load_soft_labels(dataset, model, seed)
@@ -463,21 +455,27 @@ for dataset, values in swapped.items():
     glue(**{f"{dataset}_{name}": value for name, value in zip(names, np.mean(values, axis=0))})
 
 # %% [markdown]
-# :::{admonition} Solution
-# :class: dropdown
-# They do, since parts depend on the order. Mean over the sets, protocol paper:
+# 1. The objective part is negative in some sets. Can it be negative when it is judged on the *first* half?
 #
-# | | objective first | labels after it | labels first | objective after them |
-# |:---|---:|---:|---:|---:|
-# | ChaosNLI-S | {glue:text}`chaosnli-s_objective_first:.4f` | {glue:text}`chaosnli-s_label_last:.4f` | {glue:text}`chaosnli-s_label_first:.4f` | {glue:text}`chaosnli-s_objective_last:.4f` |
-# | ChaosNLI-M | {glue:text}`chaosnli-m_objective_first:.4f` | {glue:text}`chaosnli-m_label_last:.4f` | {glue:text}`chaosnli-m_label_first:.4f` | {glue:text}`chaosnli-m_objective_last:.4f` |
-# | CIFAR-10H | {glue:text}`cifar10h_objective_first:.4f` | {glue:text}`cifar10h_label_last:.4f` | {glue:text}`cifar10h_label_first:.4f` | {glue:text}`cifar10h_objective_last:.4f` |
-# :::
+#    :::{dropdown} Answer
+#    No. $T_\mathrm{oracle}$ minimises the Brier score against the votes of the first half, so no other temperature is better there. On the second half it is an estimate
+#    like any other.
+#    :::
 #
-# 3. Why does a temperature fitted to the majority of many votes come out below that fitted to the votes, even on the same examples?
+# 2. Change the objective before the labels: fit a temperature by the Brier score to the *hard labels* of the first half. Do the parts change?
 #
-# :::{admonition} Solution
-# :class: dropdown
-# The majority turns a share of 60% into a label that is always the same. To such labels a classifier that gives the class 60% looks underconfident, so the fit
-# sharpens it.
-# :::
+#    :::{dropdown} Answer
+#    They do, since parts depend on the order. Mean over the sets, protocol paper:
+#
+#    | Data | Objective first | Labels after it | Labels first | Objective after them |
+#    |:---|---:|---:|---:|---:|
+#    | ChaosNLI-S | {glue:text}`chaosnli-s_objective_first:.4f` | {glue:text}`chaosnli-s_label_last:.4f` | {glue:text}`chaosnli-s_label_first:.4f` | {glue:text}`chaosnli-s_objective_last:.4f` |
+#    | ChaosNLI-M | {glue:text}`chaosnli-m_objective_first:.4f` | {glue:text}`chaosnli-m_label_last:.4f` | {glue:text}`chaosnli-m_label_first:.4f` | {glue:text}`chaosnli-m_objective_last:.4f` |
+#    | CIFAR-10H | {glue:text}`cifar10h_objective_first:.4f` | {glue:text}`cifar10h_label_last:.4f` | {glue:text}`cifar10h_label_first:.4f` | {glue:text}`cifar10h_objective_last:.4f` |
+#    :::
+#
+# 3. Why is a temperature fitted to the majority of many votes below that fitted to the votes themselves, even on the same examples?
+#
+#    :::{dropdown} Answer
+#    The majority turns a share of 60% into a label that is always the same. To such labels a classifier that gives the class 60% looks underconfident, so the fit sharpens it.
+#    :::

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # What a temperature does
 #
-# A temperature divides the logits before the softmax. This section shows on small problems what that changes, what it leaves alone, where else the same division occurs, and how temperature scaling compares with its relatives.
+# What does it change, and what does it leave alone, to divide the logits by one number before the softmax? This section answers on small problems, shows where else the same division occurs, and compares temperature scaling with its relatives.
 #
 # :::{admonition} Before you start
 # - **You will** fit a temperature and see what it repairs; read its limits; follow it into a detector, a language model, distillation and contrastive learning; and compare it with related methods on the same test examples.
@@ -21,7 +21,7 @@
 # - **Time** about 20 minutes to read, seconds to run.
 # :::
 #
-# All data on this page are simulated from the seeds below, so the true answer is often known.
+# All data on this page but one short text are simulated from the seed below, so the true answer is often known.
 
 # %% tags=["hide-input"]
 import os
@@ -32,7 +32,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
-from IPython.display import Markdown
 from torchvision.ops import box_iou
 
 from calib import (
@@ -48,9 +47,9 @@ from calib import (
 )
 from calib.affine import AffineScaling
 from calib.isotonic import IsotonicCalibration
-from calib.plots import COLOURS, reliability_diagram, show
+from calib.plots import COLOURS, label, log_axis, reliability_diagram, show, table
 from calib.published import printed
-from calib.results import record
+from calib.results import glue, record
 
 RUN = "what-temperature-does"
 plt.style.use("calib.paper")
@@ -58,7 +57,7 @@ torch.set_num_threads(1)
 
 
 # %% tags=["parameters"]
-# A classifier whose logits are too large by a known factor
+# A classifier whose logits are off by a known factor
 seed = 0
 n = 5000
 n_classes = 10
@@ -86,7 +85,7 @@ n_blobs = 5  # classes
 n_features = 10
 spread = 0.7  # standard deviation of the class centres
 n_train = 1000
-distillation_temperatures = [1.0, 2.0, 4.0, 8.0]
+distillation_temperatures = [1.0, 2.0, 4.0, 8.0]  # 1 among them, to compare with
 n_transfer = 60  # unlabelled inputs on which a student learns, before one class is removed
 n_students = 4  # students per temperature, each with its own transfer inputs
 # Contrastive learning
@@ -115,7 +114,7 @@ n_draws = 3  # calibration sets per size
 #
 # The network stays frozen. $T$ is the value that minimises the negative log-likelihood (NLL) on data that the network was not trained on.
 #
-# To see whether the fit finds the right value, we need data for which it is known. We draw {glue:text}`what-temperature-does/n:,d` rows of logits with standard deviation {glue:text}`what-temperature-does/scale:.0f` for {glue:text}`what-temperature-does/n_classes:d` classes, and for each row a label from the softmax at $T =$ {glue:text}`what-temperature-does/true_temperature:.0f`. A model with these logits is calibrated at that temperature and overconfident at $T = 1$.
+# To see whether the fit finds the right value, we need data for which it is known. We draw {glue:text}`what-temperature-does/n:,d` rows of logits with standard deviation {glue:text}`what-temperature-does/scale:g` for {glue:text}`what-temperature-does/n_classes:d` classes, and for each row a label from the softmax at $T =$ {glue:text}`what-temperature-does/true_temperature:g`. A model with these logits is calibrated at that temperature and {glue:text}`at_one:s` at $T = 1$.
 #
 # The mean NLL at temperature $T$ is the mean of $\log \sum_j e^{z_j/T}$ less the mean logit of the label over $T$. We evaluate it on a grid.
 
@@ -152,30 +151,31 @@ record(
     iterations=fit.iterations, nll_t1=nll(z, y), nll_fitted=fit.objective, n_bins=n_bins, ece_t1=eces[1.0], ece_fitted=eces[temperature],
     argmax_changes=int((softmax(z).argmax(axis=1) != softmax(z, temperature).argmax(axis=1)).sum()),
 )  # fmt: skip
+glue(at_one="overconfident" if true_temperature > 1 else "underconfident" if true_temperature < 1 else "so")
 source = "temperature-scaling glossary"
 where = "overconfident logits: torch, seed 0, 9*randn(5000,10), labels from softmax(logits/3), grid 0.5..6.0 in 551 steps"
 here = dict(temperature=temperature, accuracy=hit_rate, mean_confidence_t1=confidence[1.0], mean_confidence_fitted=confidence[temperature])
 names = ["fitted temperature (grid)", "accuracy", "mean confidence, T = 1", "mean confidence, fitted T"]
 expected = {quantity: printed(source, where, quantity) for quantity in here}
-lines = [f"| {name} | {expected[q]} | {here[q]:.{len(expected[q].split('.')[1])}f} |" for name, q in zip(names, here)]
-Markdown("| quantity | published | this run |\n|:---|---:|---:|\n" + "\n".join(lines))
+table("lrr", ["Quantity", "Published", "This run"], [[name, expected[q], f"{here[q]:.{len(expected[q].split('.')[1])}f}"] for name, q in zip(names, here)])
 
 # %% [markdown]
-# The published experiment that we repeat here chose this set-up; the table shows its printed values beside ours. The grid of {glue:text}`what-temperature-does/grid_steps:d` values from {glue:text}`what-temperature-does/grid_low:.1f` to {glue:text}`what-temperature-does/grid_high:.1f` gives $T =$ {glue:text}`what-temperature-does/temperature:.2f`. The continuous optimum, found in {glue:text}`what-temperature-does/iterations:d` Newton steps, is {glue:text}`what-temperature-does/temperature_continuous:.4f` with standard error {glue:text}`what-temperature-does/standard_error:.3f`: the true value lies {glue:text}`what-temperature-does/errors_off:.1f` standard errors away. The NLL goes from {glue:text}`what-temperature-does/nll_t1:.3f` to {glue:text}`what-temperature-does/nll_fitted:.3f`.
+# With the default parameters this is the set-up of a published experiment, whose printed values stand beside ours. The grid of {glue:text}`what-temperature-does/grid_steps:d` values from {glue:text}`what-temperature-does/grid_low:.1f` to {glue:text}`what-temperature-does/grid_high:.1f` gives $T =$ {glue:text}`what-temperature-does/temperature:.2f`. The continuous optimum, found by Newton's method ({glue:text}`what-temperature-does/iterations:d` evaluations), is {glue:text}`what-temperature-does/temperature_continuous:.4f` with standard error {glue:text}`what-temperature-does/standard_error:.3f`: the true value lies {glue:text}`what-temperature-does/errors_off:.1f` standard errors away. The NLL goes from {glue:text}`what-temperature-does/nll_t1:.3f` to {glue:text}`what-temperature-does/nll_fitted:.3f`.
 #
 # Division by a positive number keeps the order of the logits, so {glue:text}`what-temperature-does/argmax_changes:d` of {glue:text}`what-temperature-does/n:,d` predicted classes change and the accuracy stays {glue:text}`what-temperature-does/accuracy:.3f`. The mean confidence moves from {glue:text}`what-temperature-does/mean_confidence_t1:.3f` to {glue:text}`what-temperature-does/mean_confidence_fitted:.3f`, beside that accuracy. {numref}`fig-known-temperature` shows the same bin by bin.
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.9))
-for ax, (t, table), colour in zip(axes, tables.items(), (COLOURS["t1"], COLOURS["fitted"])):
-    reliability_diagram(ax, table, colour)
-    ax.set_title(f"T = {t:g}" if t == 1 else f"T = {t:.2f} (fitted)")
-below = {t: int((table.accuracy[table.filled] < table.confidence[table.filled]).sum()) for t, table in tables.items()}
-filled = {t: int(table.filled.sum()) for t, table in tables.items()}
+fig, axes = plt.subplots(1, 2, figsize=(7.2, 4.3), sharey=True)
+for ax, (t, binned), colour in zip(axes, tables.items(), (COLOURS["t1"], COLOURS["fitted"])):
+    reliability_diagram(ax, binned, colour)
+    ax.set_title("T = 1" if t == 1 else f"Fitted, T = {t:.2f}")
+axes[1].set_ylabel("")
+below = {t: int((b.accuracy[b.filled] < b.confidence[b.filled]).sum()) for t, b in tables.items()}
+filled = {t: int(b.filled.sum()) for t, b in tables.items()}
 show(
     fig, name="fig-known-temperature",
-    caption=f"Reliability before and after temperature scaling. {n:,} simulated rows with {n_classes} classes, the rows on which T was fitted; {n_bins_figure} equal-width bins of the top-label confidence, 95% Wilson intervals, counts beside the points.",
-    alt=f"Two reliability diagrams. At T = 1, {below[1.0]} of {filled[1.0]} points lie below the diagonal, mean confidence {confidence[1.0]:.3f} against accuracy {hit_rate:.3f}. At T = {temperature:.2f} it is {below[temperature]} of {filled[temperature]}, close to the diagonal where bins are large, mean confidence {confidence[temperature]:.3f}.",
+    caption=f"Reliability before and after temperature scaling. {n:,} simulated rows with {n_classes} classes, the rows on which T was fitted; {n_bins_figure} equal-width bins of the top-label confidence, 95% Wilson intervals, counts on top.",
+    alt=f"Two reliability diagrams. At T = 1, {below[1.0]} of {filled[1.0]} points lie below the diagonal, mean confidence {confidence[1.0]:.3f} against accuracy {hit_rate:.3f}. At T = {temperature:.2f} it is {below[temperature]} of {filled[temperature]}, mean confidence {confidence[temperature]:.3f}.",
 )  # fmt: skip
 
 # %% [markdown]
@@ -189,7 +189,8 @@ show(
 
 # %%
 ladder = np.geomspace(0.05, 50, 200)
-curves = np.concatenate([softmax([example_logits], t) for t in ladder])
+ordered = sorted(example_logits, reverse=True)
+curves = np.concatenate([softmax([ordered], t) for t in ladder])
 top, spread_out = curves.max(axis=1), entropy(curves)
 
 # %% tags=["hide-input"]
@@ -198,22 +199,21 @@ record(RUN, limit_low=ladder[0], limit_high=ladder[-1], limit_low_confidence=top
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6))
 left.set_prop_cycle(color=plt.cm.cividis(np.linspace(0.05, 0.8, K)))
 left.plot(ladder, curves)
-places = [(t, softmax([example_logits], t)[0, k]) for k, t in enumerate((0.9, 1.6, 1.0))]
-pin = {"fontsize": 9, "arrowprops": {"arrowstyle": "-", "color": COLOURS["neutral"], "linewidth": 0.7}}
-left.annotate(f"z = {example_logits[0]:g}", places[0], xytext=(2.2, 0.85), **pin)
-left.annotate(f"z = {example_logits[1]:g}", places[1], xytext=(0.06, 0.42), **pin)
-left.annotate("the others", places[2], xytext=(0.06, 0.1), **pin)
+for k, (t, words) in enumerate(((0.9, f"z = {ordered[0]:g}"), (1.6, f"z = {ordered[1]:g}"), (1.0, "the others"))[:K]):
+    pin = {"arrowstyle": "-", "color": COLOURS["neutral"], "linewidth": 0.7}
+    label(left, words, (t, softmax([ordered], t)[0, k]), [(30, 26), (-60, 30), (-44, 4)][k], "black", arrowprops=pin)
 left.axhline(1 / K, color=COLOURS["neutral"], linestyle=":", linewidth=1)
-left.text(0.055, 1 / K + 0.015, "1/K", color=COLOURS["neutral"], fontsize=9)
-left.set(xscale="log", ylim=(-0.03, 1.05), xlabel="temperature T (log scale)", title="Probabilities")
-right.plot(ladder, top, color=COLOURS["fitted"])
-right.plot(ladder, spread_out / np.log(K), color=COLOURS["t1"])
-right.text(0.06, 0.9, "confidence", color=COLOURS["fitted"], fontsize=10)
-right.text(46, 0.9, "entropy / log K", color=COLOURS["t1"], fontsize=10, ha="right")
-right.set(xscale="log", ylim=(-0.03, 1.05), xlabel="temperature T (log scale)", title="Confidence and entropy")
+label(left, "1/K", (ladder[0], 1 / K), (2, 2))
+right.plot(ladder, top, color=COLOURS["neutral"])
+right.plot(ladder, spread_out / np.log(K), color=COLOURS["other"])
+label(right, "confidence", (0.05, 0.92), (0.1, 0))
+label(right, "entropy / log K", (50, 0.92), (-0.1, 0), COLOURS["other"])
+for ax, title in ((left, "Probabilities"), (right, "Confidence and entropy")):
+    log_axis(ax.xaxis, [0.1, 1, 10])
+    ax.set(ylim=(-0.03, 1.05), xlabel="temperature T (log scale)", title=title)
 show(
     fig, name="fig-limits",
-    caption=f"One example with the logits {', '.join(f'{v:g}' for v in example_logits)} over the temperature. Left: its {K} probabilities; dotted: 1/K. Right: confidence and entropy, the entropy as a share of its maximum.",
+    caption=f"One example with the logits {', '.join(f'{v:g}' for v in ordered)} over the temperature. Left: its {K} probabilities; dotted: 1/K. Right: confidence and entropy, the entropy as a share of its maximum.",
     alt=f"Left: from T = {ladder[0]:g} to {ladder[-1]:g} the largest probability falls from {top[0]:.2f} to {top[-1]:.2f} and all {K} meet near {1 / K:.2f}. Right: confidence falls and relative entropy rises from {spread_out[0]:.2f} to {spread_out[-1] / np.log(K):.2f}.",
 )  # fmt: skip
 
@@ -300,8 +300,8 @@ record(
     ap_t1=ap[1.0], ap_fitted=ap[T_box], ap_difference=ap[T_box] - ap[1.0], passed_t1=passed[1.0], passed_fitted=passed[T_box],
     ap_cut_t1=ap_cut[1.0], ap_cut_fitted=ap_cut[T_box], saturated=int((saturated == 1).sum()),
 )  # fmt: skip
-rows = [f"| {t:.3f} | {float(ap[t])!r} | {passed[t]:,} | {ap_cut[t]:.4f} |" for t in ap]
-Markdown(f"| T | AP, all boxes (every digit) | boxes with score ≥ {threshold} | AP of those boxes |\n|---:|---:|---:|---:|\n" + "\n".join(rows))
+rows = [[f"{t:.3f}", repr(float(ap[t])), f"{passed[t]:,}", f"{ap_cut[t]:.4f}"] for t in ap]
+table("rrrr", ["T", "AP, all boxes (every digit)", f"Boxes with score ≥ {threshold}", "AP of those boxes"], rows)
 
 # %% [markdown]
 # The fitted temperature is {glue:text}`what-temperature-does/detector_temperature:.2f`. Of {glue:text}`what-temperature-does/n_boxes:,d` boxes in the second set, {glue:text}`what-temperature-does/detector_rank_changes:d` change their rank, and the AP at both temperatures differs by {glue:text}`what-temperature-does/ap_difference:.1f`: not one digit moves. The number of boxes that pass {glue:text}`what-temperature-does/threshold:.2f` goes from {glue:text}`what-temperature-does/passed_t1:,d` to {glue:text}`what-temperature-does/passed_fitted:,d`.
@@ -313,6 +313,7 @@ Markdown(f"| T | AP, all boxes (every digit) | boxes with score ≥ {threshold} 
 # %% tags=["hide-input"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(7.2, 3.6))
 cuts = {1.0: COLOURS["t1"], T_box: COLOURS["fitted"]}
+passes_at = {t: t * np.log(threshold / (1 - threshold)) for t in cuts}
 found = np.cumsum(true)
 precision, recall = found / np.arange(1, len(true) + 1), found / n_objects
 left.plot(recall, precision, color=COLOURS["neutral"], linewidth=1.5)
@@ -320,20 +321,19 @@ z_line = np.linspace(-8, 8, 200)
 for t, colour in cuts.items():
     end = passed[t] - 1
     left.plot(recall[end], precision[end], "o", color=colour, markersize=7)
-    left.annotate(f"cut at T = {t:.3g}", (recall[end], precision[end]), xytext=(-8, -12), textcoords="offset points", ha="right", fontsize=9, color=colour)
+    label(left, f"cut at T = {t:.3g}", (recall[end], precision[end]), (-8, -6), colour)
     right.plot(z_line, 1 / (1 + np.exp(-z_line / t)), color=colour)
-    cut = t * np.log(threshold / (1 - threshold))
-    right.plot([cut, cut], [0, threshold], color=colour, linestyle=":", linewidth=1.5)
+    steeper = t == min(cuts)
+    label(right, f"T = {t:.3g}", (t * np.log(3), 0.75), (-8, 6) if steeper else (8, -6), colour)
+    right.plot([passes_at[t]] * 2, [0, threshold], color=colour, linestyle=":", linewidth=1.5)
 right.axhline(threshold, color=COLOURS["neutral"], linewidth=1)
-right.text(7.8, threshold + 0.02, f"threshold {threshold}", ha="right", fontsize=9, color=COLOURS["neutral"])
-right.text(1.6, 0.97, "T = 1", color=COLOURS["t1"], ha="right", fontsize=10)
-right.text(3.6, 0.66, f"T = {T_box:.2f}", color=COLOURS["fitted"], fontsize=10)
+label(right, f"threshold {threshold}", (8, threshold) if threshold < 0.5 else (-8, threshold), (-0.1 if threshold < 0.5 else 0.1, 2))
 left.set(xlim=(0, 1), ylim=(0, 1.04), xlabel="recall", ylabel="precision", title="One ranking, two cuts")
 right.set(ylim=(0, 1.06), xlabel="logit z", ylabel="score", title="Score over logit")
 show(
     fig, name="fig-detector",
     caption=f"A simulated detector on {n_images} images with {n_objects:,} objects and {len(z_box):,} boxes. Left: the precision-recall curve, the same at both temperatures, and where the cut at score {threshold} ends it. Right: the score over the logit; dotted: the logit at which a box passes.",
-    alt=f"Left: one precision-recall curve; the cut lies at recall {recall[passed[1.0] - 1]:.2f} for T = 1 and at {recall[passed[T_box] - 1]:.2f} for T = {T_box:.2f}. Right: two sigmoids; the flatter one crosses {threshold} at a lower logit.",
+    alt=f"Left: one precision-recall curve; the cut lies at recall {recall[passed[1.0] - 1]:.2f} for T = 1 and at {recall[passed[T_box] - 1]:.2f} for T = {T_box:.2f}. Right: two sigmoids; a score of {threshold} is reached at a logit of {passes_at[1.0]:.2f} at T = 1 and of {passes_at[T_box]:.2f} at T = {T_box:.2f}.",
 )  # fmt: skip
 
 # %% [markdown]
@@ -381,11 +381,11 @@ record(
     sampling_low=low, sampling_high=high, greedy_low=written[low][2], greedy_high=written[high][2], entropy_low=written[low][1], entropy_high=written[high][1],
     text_temperature=held_out.temperature,
 )  # fmt: skip
-lines = [f"| {t:g} | {h:.2f} | {g:.1%} | {''.join(alphabet[k] for k in path[:60]).strip()} |" for t, (path, h, g) in written.items()]
-Markdown("| T | mean entropy (nats) | greedy picks | the first 60 characters |\n|---:|---:|---:|:---|\n" + "\n".join(lines))
+rows = [[f"{t:.1f}", f"{h:.2f}", f"{g:.1%}", "".join(alphabet[k] for k in path[:60]).strip()] for t, (path, h, g) in written.items()]
+table("rrrl", ["T", "Mean entropy, nats", "Greedy picks", "The first 60 characters"], rows)
 
 # %% [markdown]
-# From $T =$ {glue:text}`what-temperature-does/sampling_low:.1f` to {glue:text}`what-temperature-does/sampling_high:.1f`, over {glue:text}`what-temperature-does/n_characters:,d` sampled characters each, the share of picks that are the most probable character goes from {glue:text}`what-temperature-does/greedy_low:.1%` to {glue:text}`what-temperature-does/greedy_high:.1%`, and the mean entropy from {glue:text}`what-temperature-does/entropy_low:.2f` to {glue:text}`what-temperature-does/entropy_high:.2f` nats. Near zero the sampling becomes greedy decoding.
+# From $T =$ {glue:text}`what-temperature-does/sampling_low:g` to {glue:text}`what-temperature-does/sampling_high:g`, over {glue:text}`what-temperature-does/n_characters:,d` sampled characters each, the share of picks that are the most probable character goes from {glue:text}`what-temperature-does/greedy_low:.1%` to {glue:text}`what-temperature-does/greedy_high:.1%`, and the mean entropy from {glue:text}`what-temperature-does/entropy_low:.2f` to {glue:text}`what-temperature-does/entropy_high:.2f` nats. Near zero the sampling becomes greedy decoding.
 #
 # The calibrating temperature is a different number. The counts come from the first {glue:text}`what-temperature-does/n_text_fit:,d` characters; on the last {glue:text}`what-temperature-does/n_text_held_out:d` the NLL is lowest at $T =$ {glue:text}`what-temperature-does/text_temperature:.2f`. A temperature that makes pleasant text need not make honest probabilities, and the reverse.
 #
@@ -422,14 +422,16 @@ def train(x, target, width, t=1.0, smoothing=0.0, steps=150):
 # How much do the soft targets carry? We leave out one class. Each student sees {glue:text}`what-temperature-does/n_transfer:d` fresh inputs, less those of class 0, and the teacher's softened probabilities for them. It never sees an input of class 0. A student trained on the labels of the same inputs learns only that class 0 does not occur.
 
 # %%
+if 1.0 not in distillation_temperatures:
+    raise ValueError(f"distillation_temperatures: expected 1 among them, got {distillation_temperatures}")
 x_test, y_test = draw(n_test, key=2)
 teacher = train(*draw(n_train, key=1), width=64)
 results = {t: [] for t in ["hard", *distillation_temperatures]}
 for key in range(n_students):
-    x, label = draw(n_transfer, key=100 + key)
-    x, label = x[label != 0], label[label != 0]
+    x, y_student = draw(n_transfer, key=100 + key)
+    x, y_student = x[y_student != 0], y_student[y_student != 0]
     for t in results:
-        target = label if t == "hard" else (teacher(x) / t).softmax(dim=1)
+        target = y_student if t == "hard" else (teacher(x) / t).softmax(dim=1)
         student = train(x, target, width=16, t=1.0 if t == "hard" else t)
         right = student(x_test).argmax(dim=1) == y_test
         results[t].append([right.double().mean().item(), right[y_test == 0].double().mean().item()])
@@ -439,7 +441,7 @@ results = {t: np.array(values) for t, values in results.items()}
 # The second matter is size. The gradient of the softened cross-entropy by the student's logits is $(p(T) - q(T))/T$, with $q(T)$ the teacher's and $p(T)$ the student's probabilities, and for large $T$ the difference itself shrinks like $1/T$. Hinton and co-authors therefore multiply this loss by $T^2$ when it is added to a loss on hard labels.
 
 # %%
-student_logits, teacher_logits = train(x, label, width=16)(x_test), teacher(x_test)
+student_logits, teacher_logits = train(x, y_student, width=16)(x_test), teacher(x_test)
 size = {}
 for t in [1.0, 4.0, 16.0, 64.0]:
     size[t] = (((student_logits / t).softmax(1) - (teacher_logits / t).softmax(1)) / t).norm(dim=1).mean().item()
@@ -454,7 +456,7 @@ record(
     students_better=int((results[t_best][:, 0] > results[1.0][:, 0]).sum()),
     gradient_ratio=size[1.0] / size[64.0], gradient_ratio_scaled=size[1.0] / (64.0**2 * size[64.0]), gradient_ratio_last=size[16.0] / size[64.0], gradient_ratio_last_scaled=size[16.0] / size[64.0] / 16,
 )  # fmt: skip
-Markdown("| T | gradient | T² times gradient |\n|---:|---:|---:|\n" + "\n".join(f"| {t:g} | {g:.5f} | {t**2 * g:.3f} |" for t, g in size.items()))
+table("rrr", ["T", "Gradient, mean norm", "T² times gradient"], [[f"{t:g}", f"{g:.5f}", f"{t**2 * g:.3f}"] for t, g in size.items()])
 
 # %% [markdown]
 # The table gives the mean norm of the gradient over {glue:text}`what-temperature-does/n_test:,d` test inputs. From $T = 16$ to $64$ the plain gradient shrinks by a factor of {glue:text}`what-temperature-does/gradient_ratio_last:.1f`, after multiplication by $T^2$ by {glue:text}`what-temperature-does/gradient_ratio_last_scaled:.2f`: the scaling holds once $T$ is large against the logits.
@@ -466,11 +468,11 @@ fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
 positions = range(len(results))
 for column, (ax, title) in enumerate(zip(axes, ["All classes", "The class no student saw"])):
     for position, (t, values) in zip(positions, results.items()):
-        colour = COLOURS["neutral"] if t == "hard" else COLOURS["t1"] if t == 1 else COLOURS["fitted"]
+        colour = COLOURS["neutral"] if t == "hard" else COLOURS["t1"] if t == 1 else COLOURS["other"]
         ax.plot(np.full(n_students, position), values[:, column], "o", color=colour, alpha=0.45, markersize=5)
         ax.plot([position - 0.28, position + 0.28], [values[:, column].mean()] * 2, color=colour, linewidth=2.5)
-    ax.set_xticks(positions, ["hard\nlabels", *(f"T = {t:g}" for t in distillation_temperatures)], fontsize=9)
-    ax.set(title=title, ylim=(-0.03, 1.03))
+    ax.set_xticks(positions, ["hard", *(f"{t:g}" for t in distillation_temperatures)])
+    ax.set(title=title, ylim=(-0.03, 1.03), xlabel="hard labels, or T of soft targets")
 axes[0].set_ylabel("accuracy on test inputs")
 show(
     fig, name="fig-distillation",
@@ -483,7 +485,7 @@ show(
 #
 # CLIP {cite:p}`radford2021` embeds images and texts in one space and compares them by the cosine, which lies between $-1$ and $1$. A softmax of values in so narrow a range is almost flat, so the similarities are divided by a temperature. It is learnt with the other weights, as the logarithm of its inverse, starting at 0.07, and the inverse is kept at or below 100.
 #
-# We take {glue:text}`what-temperature-does/n_pairs:,d` synthetic pairs. Both views are noisy linear pictures of one hidden vector, and each side has a linear encoder. Three runs: the temperature learnt from CLIP's start, learnt from 1, and fixed at 1.
+# We take {glue:text}`what-temperature-does/n_pairs:,d` synthetic pairs. Both views are noisy linear pictures of one hidden vector, and each side has a linear encoder. Three runs: the temperature learnt from {glue:text}`what-temperature-does/initial_temperature:g`, learnt from 1, and fixed at 1.
 
 # %%
 def make_pairs(size, key, hidden=8, width=32):
@@ -535,14 +537,16 @@ record(
     **{f"contrast_temperature_{k}": trace[-1] for k, (trace, _) in runs.items()}, **{f"contrast_found_{k}": v for k, v in found.items()}, **{f"contrast_nll_{k}": v for k, v in at_end.items()},
     **{f"contrast_refit_{k}": v.temperature for k, v in refit.items()}, **{f"contrast_refit_nll_{k}": v.objective for k, v in refit.items()}, uniform_nll=np.log(n_pairs_test), contrast_error=np.sqrt(found["clip"] * (1 - found["clip"]) / n_pairs_test),
 )  # fmt: skip
+glue(ranking=(max(found.values()) - min(found.values())) / np.sqrt(2 * found["clip"] * (1 - found["clip"]) / n_pairs_test))
 fig, ax = plt.subplots(figsize=(7.2, 3.2))
-for (name, (trace, _)), colour, words, place in zip(runs.items(), (COLOURS["fitted"], COLOURS["oracle"], COLOURS["t1"]), (f"learnt from {initial_temperature:g}", "learnt from 1", "fixed at 1"), ((70, 0.034), (110, 0.4), (150, 0.85))):
+for (name, (trace, _)), colour, words, (at, offset) in zip(runs.items(), (COLOURS["other"], COLOURS["neutral"], COLOURS["t1"]), (f"learnt from {initial_temperature:g}", "learnt from 1", "fixed at 1"), ((0.4, (0.1, -14)), (0.35, (6, 4)), (0.45, (0.1, -4)))):
     ax.plot(trace, color=colour)
-    ax.text(*place, f"{words}: {found[name]:.1%} of test pairs found", color=colour, fontsize=10, va="top")
+    at = int(at * steps)
+    label(ax, f"{words}: {found[name]:.1%} of test pairs found", (at, trace[at]), offset, colour)
 ax.axhline(1 / max_logit_scale, color=COLOURS["neutral"], linewidth=1, linestyle=":")
-ax.text(steps, 1.06 / max_logit_scale, "smallest value allowed", color=COLOURS["neutral"], fontsize=9, ha="right", va="bottom")
-ax.set(yscale="log", xlabel="training step", ylabel="temperature (log scale)", xlim=(0, steps), ylim=(0.008, 1.3))
-ax.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
+label(ax, "smallest value allowed", (steps, 1 / max_logit_scale), (-0.1, 2))
+log_axis(ax.yaxis, [0.01, 0.1, 1])
+ax.set(xlabel="training step", ylabel="temperature (log scale)", xlim=(0, steps))
 show(
     fig, name="fig-contrast",
     caption=f"The temperature of a contrastive loss during training on {n_pairs:,} synthetic pairs in batches of {batch}. Percentages: test texts found at the first place among {n_pairs_test:,} by their partner.",
@@ -550,15 +554,15 @@ show(
 )  # fmt: skip
 
 # %% [markdown]
-# After {glue:text}`what-temperature-does/steps:d` steps of {glue:text}`what-temperature-does/batch:d` pairs the two learnt temperatures are {glue:text}`what-temperature-does/contrast_temperature_clip:.3f` and {glue:text}`what-temperature-does/contrast_temperature_one:.3f`, from starts of {glue:text}`what-temperature-does/initial_temperature:.2f` and 1 ({numref}`fig-contrast`). On {glue:text}`what-temperature-does/n_pairs_test:,d` new pairs they find the right partner for {glue:text}`what-temperature-does/contrast_found_clip:.1%` and {glue:text}`what-temperature-does/contrast_found_one:.1%`; with the temperature fixed at 1 it is {glue:text}`what-temperature-does/contrast_found_fixed:.1%` (standard error of a share about {glue:text}`what-temperature-does/contrast_error:.1%`). On this linear problem, then, the ranking tells little about the temperature. The probabilities tell more: the NLL of the partner is {glue:text}`what-temperature-does/contrast_nll_clip:.2f` and {glue:text}`what-temperature-does/contrast_nll_one:.2f` with the learnt temperatures and {glue:text}`what-temperature-does/contrast_nll_fixed:.2f` with the fixed one, where a uniform guess has {glue:text}`what-temperature-does/uniform_nll:.2f`.
+# After {glue:text}`what-temperature-does/steps:d` steps of {glue:text}`what-temperature-does/batch:d` pairs the two learnt temperatures are {glue:text}`what-temperature-does/contrast_temperature_clip:.3f` and {glue:text}`what-temperature-does/contrast_temperature_one:.3f`, from starts of {glue:text}`what-temperature-does/initial_temperature:.2f` and 1 ({numref}`fig-contrast`). On {glue:text}`what-temperature-does/n_pairs_test:,d` new pairs they find the right partner for {glue:text}`what-temperature-does/contrast_found_clip:.1%` and {glue:text}`what-temperature-does/contrast_found_one:.1%`; with the temperature fixed at 1 it is {glue:text}`what-temperature-does/contrast_found_fixed:.1%` (standard error of a share about {glue:text}`what-temperature-does/contrast_error:.1%`). The largest and the smallest of the three shares are {glue:text}`ranking:.1f` standard errors of a difference apart. The ranking is one matter, the probabilities are another: the NLL of the partner is {glue:text}`what-temperature-does/contrast_nll_clip:.2f` and {glue:text}`what-temperature-does/contrast_nll_one:.2f` with the learnt temperatures and {glue:text}`what-temperature-does/contrast_nll_fixed:.2f` with the fixed one, where a uniform guess has {glue:text}`what-temperature-does/uniform_nll:.2f`.
 #
-# Fitting a temperature to the test cosines afterwards, on the frozen encoders, gives {glue:text}`what-temperature-does/contrast_refit_clip:.3f`, {glue:text}`what-temperature-does/contrast_refit_one:.3f` and {glue:text}`what-temperature-does/contrast_refit_fixed:.3f`, with an NLL of {glue:text}`what-temperature-does/contrast_refit_nll_clip:.2f`, {glue:text}`what-temperature-does/contrast_refit_nll_one:.2f` and {glue:text}`what-temperature-does/contrast_refit_nll_fixed:.2f` on the same pairs. So a learnt temperature does the work of temperature scaling during training, and one number fitted afterwards gives the run without it probabilities of the same quality.
+# Fitting a temperature to the test cosines afterwards, on the frozen encoders, gives {glue:text}`what-temperature-does/contrast_refit_clip:.3f`, {glue:text}`what-temperature-does/contrast_refit_one:.3f` and {glue:text}`what-temperature-does/contrast_refit_fixed:.3f`, with an NLL of {glue:text}`what-temperature-does/contrast_refit_nll_clip:.2f`, {glue:text}`what-temperature-does/contrast_refit_nll_one:.2f` and {glue:text}`what-temperature-does/contrast_refit_nll_fixed:.2f` on the same pairs. A learnt temperature is temperature scaling during training; where the three refitted values are close, one number fitted afterwards does for the run without it what learning did for the others.
 #
 # ## The relatives, side by side
 #
 # Back to calibration. We train a network with one hidden layer on {glue:text}`what-temperature-does/n_train:,d` examples of the Gaussian problem, fit every method on a calibration part of {glue:text}`what-temperature-does/n_calibration:,d` and judge on a test part of {glue:text}`what-temperature-does/n_test:,d`. The three parts are separate draws.
 #
-# The network's accuracy is {glue:text}`what-temperature-does/blob_train_accuracy:.1%` on its training examples, with a mean confidence of {glue:text}`what-temperature-does/blob_train_confidence:.3f`. On the test part the accuracy is {glue:text}`what-temperature-does/blob_accuracy:.1%` and the mean confidence {glue:text}`what-temperature-does/blob_confidence:.3f`. Cross-entropy goes on rewarding larger logits on training examples that are already right, and so the confidence on new examples outruns the accuracy {cite:p}`guo2017`.
+# The network's accuracy is {glue:text}`what-temperature-does/blob_train_accuracy:.1%` on its training examples, with a mean confidence of {glue:text}`what-temperature-does/blob_train_confidence:.3f`. On the test part the accuracy is {glue:text}`what-temperature-does/blob_accuracy:.1%` and the mean confidence {glue:text}`what-temperature-does/blob_confidence:.3f`. Cross-entropy goes on rewarding larger logits on training examples that are already right, and so the confidence on new examples can outrun the accuracy {cite:p}`guo2017`.
 #
 # - **Platt scaling** {cite:p}`platt1999`: a slope and an intercept before the sigmoid, for two classes. We apply it to the examples of classes 0 and 1, with the two logits.
 # - **Vector and matrix scaling** {cite:p}`guo2017`: a weight and a bias per class, or a full matrix and a bias. They are affine maps of the logits before the softmax, as in Dirichlet calibration, which applies them to log-probabilities {cite:p}`kull2019`.
@@ -611,8 +615,8 @@ record(
     blob_temperature=scaling.temperature_, smoothing_fitted_temperature=fit_temperature(s_cal, y_cal).temperature, smoothing_accuracy=accuracy(s_test, y_hold), smoothing_confidence=outputs["smoothing"].max(1).mean(), isotonic_levels=levels, isotonic_zeros=zeros, **{f"{k}_accuracy": v for k, v in hits.items()},
     **{f"{k}_{score}": v for k, values in judged.items() for score, v in zip(("nll", "brier", "ece", "changed"), values)},
 )  # fmt: skip
-lines = [f"| {described[k][0]} | {described[k][1]} | {described[k][2]} | {a:.4f} | {b:.4f} | {c:.4f} | {d:,} |" for k, (a, b, c, d) in judged.items()]
-Markdown("| method | what it changes | free parameters | NLL | Brier | ECE | argmax changed |\n|:---|:---|---:|---:|---:|---:|---:|\n" + "\n".join(lines))
+rows = [[*described[k], f"{a:.4f}", f"{b:.4f}", f"{c:.4f}", f"{d:,}"] for k, (a, b, c, d) in judged.items()]
+table("llrrrrr", ["Method", "What it changes", "Free parameters", "NLL", "Brier", "ECE", "Argmax changed"], rows)
 
 # %% [markdown]
 # Test part: {glue:text}`what-temperature-does/n_test:,d` examples; for the two-class rows the {glue:text}`what-temperature-does/n_two_test:,d` of classes 0 and 1, with {glue:text}`what-temperature-does/n_two_calibration:d` in the calibration part. ECE over {glue:text}`what-temperature-does/n_bins:d` equal-width bins. "Argmax changed" counts predictions that differ from those of the plain network.
@@ -621,7 +625,7 @@ Markdown("| method | what it changes | free parameters | NLL | Brier | ECE | arg
 #
 # Label smoothing gives another network, with a mean confidence of {glue:text}`what-temperature-does/smoothing_confidence:.3f` at an accuracy of {glue:text}`what-temperature-does/smoothing_accuracy:.1%`; the temperature fitted to it is {glue:text}`what-temperature-does/smoothing_fitted_temperature:.2f`. A value below one means that the smoothed network is underconfident, a value above one the opposite.
 #
-# Here the network is overfitted, and a full matrix can mend more than its scale; on the networks of {cite:t}`guo2017` one parameter was mostly enough. More parameters also need more data. {numref}`fig-relatives` fits the maps on calibration sets of growing size.
+# A full matrix can mend more than the scale of the logits: here it reaches an NLL of {glue:text}`what-temperature-does/matrix_nll:.3f`. On the networks of {cite:t}`guo2017` one parameter was mostly enough. More parameters also need more data. {numref}`fig-relatives` fits the maps on calibration sets of growing size.
 
 # %%
 x_pool, y_pool = draw(max(calibration_sizes) * n_draws, key=4)
@@ -638,14 +642,13 @@ for i, count in enumerate(calibration_sizes):
 average = {name: values.mean(axis=1) for name, values in growth.items()}
 record(RUN, size_low=min(calibration_sizes), size_high=max(calibration_sizes), n_draws=n_draws, **{f"{k}_{end}": v[i] for k, v in average.items() for end, i in (("few", 0), ("many", -1))})
 fig, ax = plt.subplots(figsize=(7.2, 3.4))
-for (name, values), colour, shift in zip(growth.items(), (COLOURS["fitted"], COLOURS["oracle"], "#cc79a7"), (0.96, 1, 1.04)):
+for (name, values), colour, shift in zip(growth.items(), (COLOURS["fitted"], COLOURS["neutral"], COLOURS["other"]), (0.96, 1, 1.04)):
     x = np.array(calibration_sizes) * shift
     ax.plot(x, average[name], color=colour)
     ax.plot(x, values, "o", color=colour, markersize=4, alpha=0.5)
-    ax.annotate(name, (x[0], average[name][0]), xytext=(-10, 4 if name == "vector" else -4), textcoords="offset points", ha="right", va="center", color=colour, fontsize=10)
-ax.set(xscale="log", xlim=(min(calibration_sizes) * 0.62, max(calibration_sizes) * 1.12), xlabel="examples in the calibration set (log scale)", ylabel="NLL on the test part")
-ax.set_xticks(calibration_sizes, [f"{c:,}" for c in calibration_sizes])
-ax.minorticks_off()
+    label(ax, name, (min(calibration_sizes) * 0.95, average[name][0]), (-8, 0), colour)
+log_axis(ax.xaxis, calibration_sizes)
+ax.set(xlim=(min(calibration_sizes) * 0.62, max(calibration_sizes) * 1.12), xlabel="examples in the calibration set (log scale)", ylabel="NLL on the test part")
 show(
     fig, name="fig-relatives",
     caption=f"NLL on {n_test:,} test examples after fitting on calibration sets of growing size. Points: {n_draws} separate calibration sets per size, moved sideways a little for legibility; lines: their means.",
@@ -674,15 +677,15 @@ record(
     RUN, n_conformal=n_conformal, coverage=coverage, coverage_error=np.sqrt(coverage * (1 - coverage) * (1 / n_conformal + 1 / n_test)),
     **{f"coverage_{k}": v for k, v in covered.items()}, **{f"set_size_{k}": s.sum(1).mean() for k, s in sets.items()}, **{f"empty_{k}": (s.sum(1) == 0).mean() for k, s in sets.items()},
 )  # fmt: skip
-lines = [f"| {'T = 1' if k == 't1' else f'T = {scaling.temperature_:.2f}'} | {covered[k]:.2%} | {s.sum(1).mean():.3f} | {(s.sum(1) == 0).mean():.1%} | {(s.sum(1) > 1).mean():.1%} |" for k, s in sets.items()]
-Markdown("| probabilities at | coverage | mean set size | empty sets | sets with several classes |\n|:---|---:|---:|---:|---:|\n" + "\n".join(lines))
+rows = [["T = 1" if k == "t1" else f"T = {scaling.temperature_:.2f}", f"{covered[k]:.2%}", f"{s.sum(1).mean():.3f}", f"{(s.sum(1) == 0).mean():.1%}", f"{(s.sum(1) > 1).mean():.1%}"] for k, s in sets.items()]
+table("lrrrr", ["Probabilities at", "Coverage", "Mean set size", "Empty sets", "Sets with several classes"], rows)
 
 # %% [markdown]
 # On the {glue:text}`what-temperature-does/n_test:,d` test examples the coverage is {glue:text}`what-temperature-does/coverage_t1:.2%` at $T = 1$ and {glue:text}`what-temperature-does/coverage_fitted:.2%` at the fitted temperature. Conformal and test parts of these sizes let it scatter around {glue:text}`what-temperature-does/coverage:.0%` with a standard deviation of about {glue:text}`what-temperature-does/coverage_error:.2%`. The mean set size is {glue:text}`what-temperature-does/set_size_t1:.3f` before and {glue:text}`what-temperature-does/set_size_fitted:.3f` after temperature scaling. The promise does not need calibrated probabilities; the size of the sets depends on how the scores compare *between* examples, which a temperature does change.
 #
 # ## Take-aways
 #
-# - One fitted number can undo a common factor: $T =$ {glue:text}`what-temperature-does/temperature:.2f` for a true factor of {glue:text}`what-temperature-does/true_temperature:.0f`, with mean confidence {glue:text}`what-temperature-does/mean_confidence_t1:.3f` before, {glue:text}`what-temperature-does/mean_confidence_fitted:.3f` after, and accuracy {glue:text}`what-temperature-does/accuracy:.3f` throughout.
+# - One fitted number can undo a common factor: $T =$ {glue:text}`what-temperature-does/temperature:.2f` for a true factor of {glue:text}`what-temperature-does/true_temperature:g`, with mean confidence {glue:text}`what-temperature-does/mean_confidence_t1:.3f` before, {glue:text}`what-temperature-does/mean_confidence_fitted:.3f` after, and accuracy {glue:text}`what-temperature-does/accuracy:.3f` throughout.
 # - A temperature changes no order within an example. In a detector with sigmoids it changes none at all: AP stays to the last digit, while the boxes above the threshold go from {glue:text}`what-temperature-does/passed_t1:,d` to {glue:text}`what-temperature-does/passed_fitted:,d`.
 # - The same division has different roles: fitted for calibration, set by hand for sampling, used on both sides in distillation, learnt as a weight in contrastive training. The values are not exchangeable.
 # - On one test set of {glue:text}`what-temperature-does/n_test:,d`, temperature, vector, matrix and isotonic scaling reach an NLL of {glue:text}`what-temperature-does/temperature_nll:.3f`, {glue:text}`what-temperature-does/vector_nll:.3f`, {glue:text}`what-temperature-does/matrix_nll:.3f` and {glue:text}`what-temperature-does/isotonic_nll:.3f`, from {glue:text}`what-temperature-does/none_nll:.3f` without any.
@@ -690,7 +693,66 @@ Markdown("| probabilities at | coverage | mean set size | empty sets | sets with
 #
 # ## Exercises
 #
+# The folded cell computes the answers.
+
+# %% tags=["hide-cell"]
+def test_nll(method, fit_on, judge_on):
+    """NLL of a method fitted on one pair of logits and labels and judged on another."""
+    return nll(np.log(method.fit(*fit_on).predict_proba(judge_on[0])), judge_on[1])
+
+
+def three_times(size, key):
+    """A fresh sample in which class 0 comes three times as often."""
+    x, y = draw(3 * size, key)
+    kept = (y == 0).numpy() | (np.random.default_rng(key).random(3 * size) < 1 / 3)
+    return plain(x[kept]).double().numpy(), y[kept].numpy()
+
+
+shift = np.eye(n_blobs)[0]  # adds 1 to the logits of class 0
+often_cal, often_test = three_times(n_calibration, key=6), three_times(n_test, key=7)
+kinds = {"temperature": TemperatureScaling, "vector": lambda: AffineScaling("vector"), "matrix": lambda: AffineScaling("matrix")}
+for name, kind in kinds.items():
+    glue(**{f"shifted_{name}": test_nll(kind(), (z_cal + shift, y_cal), (z_test + shift, y_hold)), f"often_{name}": test_nll(kind(), often_cal, often_test)})
+
+z_small = 3 * torch.randn(n, n_classes, generator=generator)
+y_small = torch.multinomial((z_small / 0.5).softmax(dim=1), 1, generator=generator)[:, 0].numpy()
+small = fit_temperature(z_small.numpy(), y_small).temperature
+pass_07 = {t: int((1 / (1 + np.exp(-z_box / t)) >= 0.7).sum()) for t in (1.0, 2.0)}
+glue(
+    shifted_refit=TemperatureScaling().fit(z_cal + shift, y_cal).temperature_, often_none=nll(*often_test),
+    small_accuracy=accuracy(z_small.numpy(), y_small), small_t1=softmax(z_small.numpy()).max(1).mean(), small_fitted=softmax(z_small.numpy(), small).max(1).mean(), small_temperature=small,
+    pass_07_t1=pass_07[1.0], pass_07_t2=pass_07[2.0],
+)  # fmt: skip
+
+# %% [markdown]
 # 1. Add a constant to all logits of a row, and a different constant to one column. Which of the two changes the fitted temperature, and which of the methods in the table can undo the second?
+#
+#    :::{dropdown} Answer
+#    The softmax does not see a constant that all logits of a row share, so the first changes nothing. The second favours a class. With 1 added to the logits of class 0
+#    of the network above, the fitted temperature goes from {glue:text}`what-temperature-does/blob_temperature:.3f` to {glue:text}`shifted_refit:.3f` and its NLL from
+#    {glue:text}`what-temperature-does/temperature_nll:.3f` to {glue:text}`shifted_temperature:.3f`. Vector and matrix scaling have an offset per class and undo the shift exactly: their NLL stays
+#    {glue:text}`shifted_vector:.3f` and {glue:text}`shifted_matrix:.3f`.
+#    :::
+#
 # 2. Set `scale` to 3 and `true_temperature` to 0.5. What do you expect for the two mean confidences? Check.
+#
+#    :::{dropdown} Answer
+#    Labels drawn at $T = 0.5$ follow the logits more closely than the softmax at $T = 1$ says: the model is underconfident. On a draw of {glue:text}`what-temperature-does/n:,d` rows
+#    the accuracy is {glue:text}`small_accuracy:.3f` and the mean confidence {glue:text}`small_t1:.3f` at $T = 1$; at the fitted temperature, {glue:text}`small_temperature:.3f`, it is
+#    {glue:text}`small_fitted:.3f`.
+#    :::
+#
 # 3. For a detector threshold of 0.7, say before you run it whether more or fewer boxes pass at $T > 1$. Change `threshold` and compare.
+#
+#    :::{dropdown} Answer
+#    Fewer: above one half $\log\frac{c}{1-c}$ is positive, so $T > 1$ asks for a larger logit. On the second set of images {glue:text}`pass_07_t1:,d` boxes pass 0.7 at $T = 1$ and
+#    {glue:text}`pass_07_t2:,d` at $T = 2$.
+#    :::
+#
 # 4. Draw the calibration and test parts so that one class is three times as frequent as in training. Which rows of the table gain most, and why?
+#
+#    :::{dropdown} Answer
+#    Those with an offset per class. A class that is three times as frequent has odds three times as large, which is $\log 3$ more on its logit: vector and matrix scaling can add it,
+#    a temperature cannot. On such a sample the NLL is {glue:text}`often_none:.3f` without scaling, {glue:text}`often_temperature:.3f` with a temperature,
+#    {glue:text}`often_vector:.3f` with vector and {glue:text}`often_matrix:.3f` with matrix scaling.
+#    :::

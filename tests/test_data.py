@@ -59,7 +59,7 @@ def folder(tmp_path, monkeypatch):
     """An empty data folder with one registered file, which has no address yet."""
     import hashlib
 
-    source = Source("A title", "A licence", "A citation")
+    source = Source("A title", "A few numbers", "A licence", "with credit", "A citation", ())
     entry = DataFile(NAME, source, (), len(GOOD), hashlib.sha256(GOOD).hexdigest())
     monkeypatch.setattr(registry, "REGISTRY", {NAME: entry})
     monkeypatch.setattr(download, "REGISTRY", registry.REGISTRY)

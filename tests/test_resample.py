@@ -66,6 +66,15 @@ def test_replicates_may_be_smaller_or_larger_than_the_sample(size):
     np.testing.assert_allclose(bootstrap_mean(values, indices), values[indices].mean(axis=1))
 
 
+@pytest.mark.parametrize("size", [10, 60])
+def test_ece_replicates_may_be_smaller_or_larger_than_the_sample(size):
+    confidence = np.random.default_rng(0).random(30)
+    correct = np.random.default_rng(1).random(30) < confidence
+    indices = np.random.default_rng(2).integers(0, 30, (20, size))
+    expected = [[ece(confidence[rows], correct[rows], 5)] for rows in indices]
+    np.testing.assert_allclose(bootstrap_ece(confidence, correct, [5], indices), expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_ece_replicates_equal_a_loop_over_resampled_rows(dtype):
     rng = np.random.default_rng(0)

@@ -4,9 +4,11 @@ A table of the data registry, a figure shown again on another page, and buttons 
 """
 
 from base64 import b64decode
+from fnmatch import fnmatch
 from pathlib import Path
 
 import nbformat
+import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
@@ -15,15 +17,39 @@ from calib.data import REGISTRY
 
 
 class DataTable(SphinxDirective):
-    """A section per source of the registry, with its licence, citation and files."""
+    """A section per source of the registry: what it is, its terms, its citation, who reads it, and its files."""
 
     def run(self):
-        lines = []
-        for source in dict.fromkeys(entry.source for entry in REGISTRY.values()):
-            lines += ["", f"**{source.title}.** Licence: {source.licence}. Source: {source.citation}.", ""]
-            lines += ["| file | bytes | SHA-256 |", "|:---|---:|:---|"]
-            lines += [_row(entry) for entry in REGISTRY.values() if entry.source == source]
-        return self.parse_text_to_nodes("\n".join(lines))
+        path = Path(self.env.srcdir).parent / "notebooks/runs.yaml"
+        self.env.note_dependency(path)
+        runs = yaml.safe_load(path.read_text(encoding="utf-8"))
+        sources = dict.fromkeys(entry.source for entry in REGISTRY.values())
+        return [self._section(source, runs) for source in sources]
+
+    def _section(self, source, runs):
+        files = [entry for entry in REGISTRY.values() if entry.source == source]
+        patterns = {run: description.get("data", []) for run, description in runs.items()}
+        readers = [run for run in runs if any(fnmatch(file.name, p) for file in files for p in patterns[run])]
+        links = ", ".join(f"[](notebooks/{run}.ipynb)" for run in readers)
+        count, size = f"{len(files)} file{'s' * (len(files) > 1)}", sum(file.size for file in files) / 1e6
+        lines = [
+            f"{source.what[0].upper()}{source.what[1:]}.",
+            "",
+            f"- **Licence** {source.licence}",
+            f"- **Passing it on** {source.redistribution}",
+            f"- **Cite** {source.citation} {{cite:p}}`{','.join(source.references)}`",
+            f"- **Read by** {links or 'no section yet'}",
+            "",
+            f":::{{dropdown}} {count}, {size:.2f} MB: addresses and SHA-256",
+            "| file | bytes | SHA-256 |",
+            "|:---|---:|:---|",
+            *map(_row, files),
+            ":::",
+        ]
+        section = nodes.section(ids=[nodes.make_id(source.title)], names=[source.title])
+        section += nodes.title(text=source.title)
+        section += self.parse_text_to_nodes("\n".join(lines))
+        return section
 
 
 def _row(entry):

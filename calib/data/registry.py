@@ -16,11 +16,27 @@ class DataUnavailable(Exception):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a group of files comes from, and on what terms."""
+    """Where a group of files comes from, and on what terms.
+
+    Attributes
+    ----------
+    title : str
+    what : str
+        What the files hold.
+    licence : str
+    redistribution : str
+        What the licence says about passing the files on, in short.
+    citation : str
+    references : tuple of str
+        Keys of the book's bibliography.
+    """
 
     title: str
+    what: str
     licence: str
+    redistribution: str
     citation: str
+    references: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -66,7 +82,9 @@ class DataFile:
 def load_registry():
     """Read ``registry.toml``: {name: DataFile}."""
     table = tomllib.loads(files("calib.data").joinpath("registry.toml").read_text(encoding="utf-8"))
-    sources = {key: Source(**fields) for key, fields in table["sources"].items()}
+    sources = {
+        key: Source(**{**fields, "references": tuple(fields["references"])}) for key, fields in table["sources"].items()
+    }
     registry = {}
     for name, fields in table["files"].items():
         known = {**fields, "source": sources[fields["source"]], "urls": tuple(fields["urls"])}
