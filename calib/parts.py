@@ -1,11 +1,13 @@
 """The soft-label gap taken apart: population, labels and objective, changed one at a time.
 
-| step | fitted to | objective |
-|:---|:---|:---|
-| hard | hard labels of the validation set | NLL |
-| population | hard labels of the first half | NLL |
-| soft_nll | votes of the first half | NLL |
-| oracle | votes of the first half | Brier score |
+==========  =================================  ===========
+step        fitted to                          objective
+==========  =================================  ===========
+hard        hard labels of the validation set  NLL
+population  hard labels of the first half      NLL
+soft_nll    votes of the first half            NLL
+oracle      votes of the first half            Brier score
+==========  =================================  ===========
 
 All are judged on the second half, by the Brier score against the votes. A part of the gap is the difference of two
 neighbours. Functions named ``*_scores`` return Brier scores with one column for each step.
@@ -161,7 +163,7 @@ def shuffled_scores(curves, draws=200, seed=113):
 
 
 def weighted_scores(fits, judged):
-    """Mean scores of the steps, (r, steps): `fits` and `judged` are pairs of weights of rows (r, n) and curves (n, m)."""
+    """Mean scores of the steps, (r, steps), where `fits` and `judged` are pairs of weights (r, n) and curves (n, m)."""
     temperatures = [lowest(weighted_means(*fit), GRID) for fit in fits]
     means = weighted_means(*judged)
     return np.column_stack([values_at(means, np.broadcast_to(T, len(means)), GRID) for T in temperatures])
