@@ -26,7 +26,7 @@
 #
 # ## One change at a time
 #
-# | temperature | examples | labels | objective | |
+# | Temperature | Examples | Labels | Objective | What is new |
 # |:---|:---|:---|:---|:---|
 # | $T_\mathrm{hard}$ | validation set | one label | NLL | the usual temperature |
 # | $T_\mathrm{population}$ | **first half** | one label | NLL | another population |
@@ -103,10 +103,8 @@ for dataset, model, seed in studies:
     published, soft, _ = load_soft_labels(dataset, model, seed)
     clusters = cluster_names(soft.ids)
     judged = clusters[len(soft) // 2 :]
-    relabelled = soft
-    if dataset in original:
-        relabelled = replace(soft, labels=[original[dataset][uid] for uid in soft.ids.tolist()])
-    agreement[dataset] = np.mean(relabelled.labels == soft.labels)
+    labels = [original[dataset][uid] for uid in soft.ids.tolist()] if dataset in original else soft.labels
+    agreement[dataset] = np.mean(labels == soft.labels)
     sizes[dataset] = (len(judged), len(set(judged)), len(set(clusters[: len(soft) // 2]) & set(judged)))
     for protocol in ("paper",) if dataset == "cifar10h" else ("paper", "clean"):
         validation = published if protocol == "paper" else published.without(soft.ids)
@@ -117,12 +115,13 @@ for dataset, model, seed in studies:
         curves = step_curves(validation, soft)
         refitted = refitted_scores(curves, cluster_names(validation.ids) + clusters, replicates)
         random = parts_of(shuffled_scores(curves, draws))
-        other = gap_parts(validation, relabelled, overlap_declared=protocol == "paper")
         bootstrap[dataset, model, seed, protocol] = parts_of(fixed), parts_of(refitted), random
         found |= part_intervals(fixed) | part_intervals(refitted, [f"{part}_refit" for part in PARTS])
         found |= {"iso_brier_population": isotonic[:, 1].mean()} | dict(zip(ISOTONIC_PARTS, parts_of(isotonic.mean(axis=0))))
         found |= part_intervals(of_isotonic, ISOTONIC_PARTS)
-        found |= {f"original_{name}": other[name] for name in ("T_population", "gap_population", "gap_label")}
+        if dataset in original:
+            other = gap_parts(validation, replace(soft, labels=labels), overlap_declared=protocol == "paper")
+            found |= {f"original_{name}": other[name] for name in ("T_population", "gap_population", "gap_label")}
         found |= {f"random_{part}": value for part, value in zip(PARTS, random.mean(axis=0))}
         found |= {f"random_{part}_sd": value for part, value in zip(PARTS, random.std(axis=0))}
         runs[dataset, model, seed, protocol] = found
@@ -142,7 +141,6 @@ chosen = {}
 for (dataset, protocol), keys in groups.items():
     fixed, refitted, random = (np.mean(arrays, axis=0) for arrays in zip(*(bootstrap[key] for key in keys)))
     parts = np.array([[runs[key][part] for part in PARTS] for key in keys])
-    gold = np.array([[runs[key][f"original_{part}"] for part in PARTS[:2]] for key in keys])
     values = {}
     for k, part in enumerate(PARTS[:3]):
         name = part.removeprefix("gap_")
@@ -153,7 +151,9 @@ for (dataset, protocol), keys in groups.items():
         values |= {f"share_{name}_least": each.min(), f"share_{name}_most": each.max()}
         values |= {f"random_share_{name}": random[:, k].mean() / random[:, 3].mean()}
         values |= dict(zip((f"random_share_{name}_low", f"random_share_{name}_high"), interval(random[:, k] / random[:, 3])))
-    values |= dict(zip(("original_share_population", "original_share_label"), gold.mean(axis=0) / parts[:, 3].mean()))
+    if dataset in original:
+        means = {name: np.mean([runs[key][f"original_gap_{name}"] for key in keys]) for name in ("population", "label")}
+        values |= {f"original_share_{name}": mean / parts[:, 3].mean() for name, mean in means.items()}
     judged, clusters, shared = sizes[dataset]
     values |= {"gap": parts[:, 3].mean(), "sets": len(keys), "n_judged": judged, "clusters": clusters, "clusters_in_both_halves": shared}
     chosen[dataset, protocol] = record(f"three-parts/{dataset}/{protocol}", same_label=agreement[dataset], **values)
@@ -205,7 +205,7 @@ for ax, keys in zip(axes, (vision, language)):
 axes[0].set_title("images, on a scale of their own")
 axes[1].set_title("sentence pairs")
 axes[1].set_xlabel("soft-label gap in Brier score (0 to 2), and its parts")
-axes[1].legend([plt.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOUR.values()], COLOUR, loc="upper right")
+fig.legend([plt.Rectangle((0, 0), 1, 1, color=colour) for colour in COLOUR.values()], COLOUR, loc="outside upper center", ncols=3)
 words = [f"{DATASETS[key[0]]}, {titles[key]}: gap {found['gap']:.4f}, population {found['gap_population']:+.4f}, labels {found['gap_label']:+.4f}, "
          f"objective {found['gap_objective']:+.4f}" for key, found in paper.items()]
 show(
