@@ -241,10 +241,10 @@ def merge(
     """Merge the recorded numbers of several runs into one results.json."""
     from calib import results
 
-    merged = {}
-    for part in parts:
-        merged.update(results.load(part))
-    results.save(merged, output)
+    try:
+        results.save(results.merge(map(results.load, parts)), output)
+    except ValueError as error:
+        _fail(error)
 
 
 @app.command()

@@ -47,6 +47,11 @@ def brier(probabilities, targets):
     return mean(sum((column - share) ** 2 for column, share in zip(probabilities.T, shares)))
 
 
+def square_distances(probabilities, shares):
+    """Squared distance of each row to its distribution, class by class."""
+    return sum((column - share) ** 2 for column, share in zip(probabilities.T, shares.T))
+
+
 def two_class(logits, labels, temperature=1.0):
     """NLL, Brier score, confidences and outcomes of two classes, from the margins of the labels, row by row."""
     rows = np.asarray(logits, dtype=np.float64).tolist()
@@ -143,6 +148,20 @@ def bootstrap_ece(confidence, correct, bins, indices):
     pairs = list(zip(confidence, correct))
     samples = [sorted(pairs[i] for i in rows) for rows in np.asarray(indices).tolist()]
     return [[ece(*zip(*sample), m) for m in bins] for sample in samples]
+
+
+def bootstrap_clusters(columns, clusters, indices=None):
+    """Means of each column of values in each replicate, by drawing clusters of rows: one list for each column."""
+    members = {}
+    for row, name in enumerate(clusters):
+        members.setdefault(name, []).append(row)
+    members = [members[name] for name in sorted(members)]
+    if indices is None:
+        indices = np.random.default_rng(113).integers(0, len(members), size=(2000, len(members)))
+    columns = np.array([*columns, np.ones(len(columns[0]))])
+    sums = np.array([columns[:, rows].sum(axis=1) for rows in members])
+    drawn = np.array([sums[replicate].sum(axis=0) for replicate in indices])
+    return (drawn[:, :-1] / drawn[:, -1:]).T.tolist()
 
 
 def percentile(values, percent):
@@ -249,6 +268,26 @@ def audit_binning(ids, logits, labels, indices=None):
     return found
 
 
+def gap_sets(validation, predicted, voted, labels=None, clean=False):
+    """Validation set, first half and second half of one run of the gap study, from the arguments of `audit_gap`.
+
+    Returns
+    -------
+    tuple
+        Ids, logits and labels of the validation set; ids, logits, distributions and hard labels of either half.
+    """
+    logits_of = dict(zip(*predicted))
+    hard = majority(voted[1]) if labels is None else labels
+    items = [(name, logits_of[name], votes, label) for name, votes, label in zip(*voted, hard) if name in logits_of]
+    removed = {name for name, *_ in items} if clean else set()
+    kept = tuple(map(np.array, zip(*(row for row in zip(*validation) if row[0] not in removed))))
+    middle, halves = len(items) // 2, []
+    for half in (items[:middle], items[middle:]):
+        ids, logits, votes, labels = zip(*half)
+        halves.append((np.array(ids), np.array(logits), distributions(votes), np.array(labels)))
+    return kept, *halves
+
+
 def audit_gap(validation, predicted, voted, labels=None, clean=False, at=None):
     """Numbers of one run of the gap study.
 
@@ -267,20 +306,16 @@ def audit_gap(validation, predicted, voted, labels=None, clean=False, at=None):
     at : mapping, optional
         Recorded numbers, for their T_hard and T_oracle.
     """
-    logits_of = dict(zip(*predicted))
-    hard = majority(voted[1]) if labels is None else labels
-    items = [(name, logits_of[name], votes, label) for name, votes, label in zip(*voted, hard) if name in logits_of]
-    removed = {name for name, *_ in items} if clean else set()
-    kept = [row for row in zip(*validation) if row[0] not in removed]
-    val_ids, val_logits, val_labels = map(np.array, zip(*kept))
-    _, fit_logits, fit_votes, _ = map(np.array, zip(*items[: len(items) // 2]))
-    ids, logits, votes, labels = map(np.array, zip(*items[len(items) // 2 :]))
-    fit_shares, shares, p = distributions(fit_votes), distributions(votes), probabilities(logits)
+    kept, first, second = gap_sets(validation, predicted, voted, labels, clean)
+    val_ids, val_logits, val_labels = kept
+    _, fit_logits, fit_shares, _ = first
+    ids, logits, shares, labels = second
+    p = probabilities(logits)
 
     found = {
-        "n_val": len(kept),
-        "n": len(items),
-        "n_missing": len(voted[0]) - len(items),
+        "n_val": len(val_ids),
+        "n": len(first[0]) + len(ids),
+        "n_missing": len(voted[0]) - len(first[0]) - len(ids),
         "n_overlap": len(set(val_ids.tolist()) & set(ids.tolist())),
         "accuracy": mean(top_label(logits, labels)[1]),
         "T_hard": lowest_nll(lambda t: nll(val_logits, val_labels, t)),
@@ -293,6 +328,50 @@ def audit_gap(validation, predicted, voted, labels=None, clean=False, at=None):
         found[f"iso_brier_{state}"] = brier(isotonic(probabilities(z), targets, p), shares)
     found["gap"] = found["brier_hard"] - found["brier_oracle"]
     found["iso_gap"] = found["iso_brier_hard"] - found["iso_brier_oracle"]
+    return found
+
+
+def audit_parts(validation, predicted, voted, labels=None, clean=False, at=None, cluster=str, indices=None):
+    """Parts of the gap of one run, with intervals for which the fits are held fixed.
+
+    Parameters
+    ----------
+    validation, predicted, voted, labels, clean, at
+        As in `audit_gap`.
+    cluster : callable
+        Name of what an example shares with others, from its id.
+    indices : ndarray int (replicates, number of clusters), optional
+        Clusters drawn, in the order of their sorted names.
+    """
+    (_, val_logits, val_labels), first, second = gap_sets(validation, predicted, voted, labels, clean)
+    _, fit_logits, fit_shares, fit_labels = first
+    ids, logits, shares, _ = second
+    found = {
+        "T_population": lowest_nll(lambda t: nll(fit_logits, fit_labels, t)),
+        "T_soft_nll": lowest_nll(lambda t: nll(fit_logits, fit_shares, t)),
+    }
+    fitted = at or found | {
+        "T_hard": lowest_nll(lambda t: nll(val_logits, val_labels, t)),
+        "T_oracle": lowest_brier(lambda t: brier(probabilities(fit_logits, t), fit_shares)),
+    }
+    hard, population, soft_nll, oracle = (
+        square_distances(probabilities(logits, fitted[f"T_{step}"]), shares)
+        for step in ("hard", "population", "soft_nll", "oracle")
+    )
+    iso_hard, iso_population, iso_oracle = (
+        square_distances(isotonic(probabilities(z), targets, probabilities(logits)), shares)
+        for z, targets in ((val_logits, val_labels), (fit_logits, fit_labels), (fit_logits, fit_shares))
+    )
+    rows = {"gap_population": hard - population, "gap_label": population - soft_nll}
+    rows |= {"gap_objective": soft_nll - oracle, "gap": hard - oracle}
+    rows |= {"iso_gap_population": iso_hard - iso_population, "iso_gap_label": iso_population - iso_oracle}
+    rows["iso_gap"] = iso_hard - iso_oracle
+
+    found |= {"brier_population": mean(population), "brier_soft_nll": mean(soft_nll)}
+    found["iso_brier_population"] = mean(iso_population)
+    found |= {name: mean(values) for name, values in rows.items()}
+    for name, replicates in zip(rows, bootstrap_clusters(list(rows.values()), map(cluster, ids.tolist()), indices)):
+        found |= {f"{name}_low": percentile(replicates, 2.5), f"{name}_high": percentile(replicates, 97.5)}
     return found
 
 

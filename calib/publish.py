@@ -122,10 +122,7 @@ def collect(runs, pages):
     """Numbers of all pages of a build: {run: {name: value}}."""
     import nbformat
 
-    recorded = {}
-    for run in runs:
-        recorded.update(results.collect(nbformat.read(Path(pages) / f"{run}.ipynb", as_version=4)))
-    return recorded
+    return results.merge(results.collect(nbformat.read(Path(pages) / f"{run}.ipynb", as_version=4)) for run in runs)
 
 
 def restore(record):

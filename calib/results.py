@@ -100,6 +100,29 @@ def resolve(text, values):
     return re.sub(r"\{glue:text\}`([^`]+)`", value, text)
 
 
+def merge(parts):
+    """Join results of several pages: {run: {name: value}}. Pages may share a run, but no name with two values.
+
+    Raises
+    ------
+    ValueError
+        If two pages recorded different values under one name of one run.
+
+    Examples
+    --------
+    >>> merge([{"run": {"n": 1}}, {"run": {"ece": 0.25}, "other": {"n": 2}}])
+    {'run': {'n': 1, 'ece': 0.25}, 'other': {'n': 2}}
+    """
+    merged = {}
+    for part in parts:
+        for run, values in part.items():
+            known = merged.setdefault(run, {})
+            for name, value in values.items():
+                if repr(known.setdefault(name, value)) != repr(value):
+                    raise ValueError(f"{run}/{name}: recorded by two pages, as {known[name]!r} and as {value!r}")
+    return merged
+
+
 def load(path):
     """Read results that a build saved: {run: {name: value}}."""
     with open(path, encoding="utf-8") as file:

@@ -51,15 +51,14 @@ runs = [
     "gap-chaosnli-s-bert-base-uncased",
     "gap-chaosnli-s-roberta-base",
     "gap-chaosnli-m-roberta-base",
+    "three-parts",
 ]  # the runs to compute again
 
 # %% tags=["hide-input"]
 measured = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in Path(measured_folder).glob("*.json")}
 if not {"six-examples", "sst2-isolated-fit", "binning-sensitivity"} <= set(runs):
     raise ValueError(f"runs: expected six-examples, sst2-isolated-fit and binning-sensitivity among them, got {runs}")
-recorded = {}
-for run in runs:
-    recorded |= results.load(Path(results_folder) / f"{run}.json")
+recorded = results.merge(results.load(Path(results_folder) / f"{run}.json") for run in runs)
 
 # %% [markdown]
 # ## A second computation
@@ -71,6 +70,7 @@ for run in runs:
 
 # %% tags=["hide-input"]
 LOGITS = [[3, 1, 0], [2.5, 1, 0], [3, 0.5, 0], [1.5, 2, 0], [0.5, 0, 1.5], [2, 2.2, 0]]
+CLUSTERS = {"cifar10h": str, "chaosnli-s": lambda uid: uid.split(".jpg")[0], "chaosnli-m": lambda uid: uid[:-1]}
 lesson = recorded["six-examples"]
 sst2 = load_sst2()
 plain = sst2.ids.tolist(), sst2.logits.astype(float), sst2.labels.tolist()
@@ -84,16 +84,19 @@ for name, values in recorded.items():
         continue
     _, dataset, model, seed, protocol = name.split("/")
     validation, soft, n_missing = load_soft_labels(dataset, model, int(seed))
-    again = audit.audit_gap(
-        (validation.ids.tolist(), validation.logits.astype(float), validation.labels.tolist()),
-        (soft.ids.tolist(), soft.logits.astype(float)),
-        (soft.ids.tolist(), soft.votes.tolist()),
-        labels=soft.labels.tolist() if dataset == "cifar10h" else None,
-        clean=protocol == "clean",
-        at=values,
-    )
+    arrays = {
+        "validation": (validation.ids.tolist(), validation.logits.astype(float), validation.labels.tolist()),
+        "predicted": (soft.ids.tolist(), soft.logits.astype(float)),
+        "voted": (soft.ids.tolist(), soft.votes.tolist()),
+        "labels": soft.labels.tolist() if dataset == "cifar10h" else None,
+        "clean": protocol == "clean",
+        "at": values,
+    }
+    again = audit.audit_gap(**arrays)
     again["n_missing"] += n_missing  # the loader has left them out already
     audited.setdefault(f"gap, {dataset}", []).append((values, again))
+    if "T_population" in values:
+        audited.setdefault(f"three parts, {dataset}", []).append((values, audit.audit_parts(**arrays, cluster=CLUSTERS[dataset])))
 
 # %% tags=["hide-input"]
 rows, worst_temperature, worst_score = [], 0.0, 0.0

@@ -214,7 +214,7 @@ show(
 #   isotonic gap in {glue:text}`soft-label-gap-summary/iso_positive:d`. These runs hold only
 #   {glue:text}`soft-label-gap-summary/independent:d` different oracles, since the two protocols share theirs.
 # - A temperature fitted to another population, to other labels and by another objective is expected to lose. What each of
-#   the three contributes is not in these numbers.
+#   the three contributes is not in these numbers; [](three-parts.ipynb) measures it.
 #
 # ## Exercises
 #

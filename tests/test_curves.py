@@ -7,6 +7,8 @@ from calib import brier, fit_temperature, nll, softmax
 from calib.curves import TEMPERATURES, bootstrap_weights, lowest, score_curves, values_at, weighted_means
 from calib.resample import bootstrap_indices
 
+GRID = np.array([0.5, 3.0])
+
 
 @pytest.mark.parametrize("objective", ["nll", "brier"])
 @pytest.mark.parametrize("truth", [0.4, 1.0, 3.0, 12.0])
@@ -72,6 +74,16 @@ def test_curves_are_the_scores_row_by_row(simulate):
         assert score_curves(logits, labels, "brier", grid)[:, k].mean() == pytest.approx(
             brier(softmax(logits, T), labels)
         )
+
+
+def test_a_masked_class_without_weight_costs_nothing(simulate):
+    logits, labels = simulate(30, 3)
+    masked = np.column_stack([logits, np.full(30, -np.inf)])
+    votes = np.random.default_rng(0).multinomial(9, softmax(logits)) / 9
+    for objective, targets in (("nll", labels), ("nll", votes), ("brier", labels), ("brier", votes)):
+        wider = targets if targets.ndim == 1 else np.column_stack([targets, np.zeros(30)])
+        expected = score_curves(logits, targets, objective, GRID)
+        assert score_curves(masked, wider, objective, GRID) == pytest.approx(expected, abs=1e-14)
 
 
 def test_bad_arguments_are_named():

@@ -16,10 +16,13 @@ import pytest
 from calib import Predictions, nll
 from calib.data import (
     DataUnavailable,
+    cluster_names,
     download,
     load_chaosnli,
     load_cifar10h,
+    load_cross_validated,
     load_dogah2026,
+    load_original_labels,
     load_sst2,
     registry,
     sst2,
@@ -471,6 +474,66 @@ def test_a_changed_label_order_of_cifar10_is_refused(monkeypatch):
     monkeypatch.setattr(loaders, "read", shuffled)
     with pytest.raises(DataUnavailable, match="original order"):
         load_cifar10h()
+
+
+@pytest.mark.data
+def test_the_cross_validated_predictor_is_that_of_the_same_images():
+    second, first = load_cross_validated(), load_cifar10h().soft
+    assert second.ids.tolist() == first.ids.tolist()
+    assert np.array_equal(second.votes, first.votes) and np.array_equal(second.labels, first.labels)
+    assert np.mean(second.logits.argmax(axis=1) == second.labels) == pytest.approx(0.9294)
+    assert np.exp(second.logits).sum(axis=1) == pytest.approx(np.ones(10_000), abs=1e-6)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda p: p[:-1], "expected shape"),
+        (lambda p: p[::-1], "original order, but 1"),
+        (lambda p: p * 2, "sum to 1"),
+        (lambda p: np.where(p < 1e-6, 0, p), "above 0"),
+    ],
+    ids=["rows", "order", "sums", "zeros"],
+)
+def test_cross_validated_probabilities_that_cannot_be_right_are_refused(monkeypatch, change, message):
+    from calib.data import loaders
+
+    def changed(name):
+        content = registry.read(name)
+        if not name.endswith("pyx.npy"):
+            return content
+        buffer = io.BytesIO()
+        np.save(buffer, change(np.load(io.BytesIO(content))))
+        return buffer.getvalue()
+
+    monkeypatch.setattr(loaders, "read", changed)
+    with pytest.raises(DataUnavailable, match=message):
+        load_cross_validated()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("subset", ["chaosnli-s", "chaosnli-m"])
+def test_original_labels_are_those_of_the_validation_file(subset):
+    labels = load_original_labels(subset)
+    validation, soft, _ = load_chaosnli(subset, "roberta-base", 0)
+    given = dict(zip(validation.ids.tolist(), validation.labels.tolist()))
+    shared = given.keys() & labels.keys()
+    assert len(shared) > 700 and all(given[uid] == labels[uid] for uid in shared)
+    assert set(soft.ids.tolist()) <= labels.keys()
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "clusters"), [("snli", 1235), ("mnli_m", 1359)])
+def test_items_of_one_premise_are_in_one_cluster(name, clusters):
+    items = [json.loads(line) for line in registry.read(f"chaosnli/chaosNLI_{name}.jsonl").splitlines()]
+    names = cluster_names([item["uid"] for item in items])
+    assert len(set(names)) == clusters
+    by_premise = {}
+    for cluster, item in zip(names, items):
+        by_premise.setdefault(item["example"]["premise"], set()).add(cluster)
+    assert all(len(found) == 1 for found in by_premise.values())
+    assert len(by_premise) == (1268 if name == "snli" else clusters), "an image of SNLI can have several premises"
 
 
 @pytest.mark.data

@@ -66,6 +66,15 @@ def test_a_name_recorded_twice_must_keep_its_value(executed):
         results.collect(executed(first, lambda: results.record("run", ece=0.2)))
 
 
+def test_pages_may_share_a_run_but_no_name_with_two_values():
+    merged = results.merge([{"run": {"n": 1}}, {"run": {"n": 1, "ece": 0.1}, "other": {}}])
+    assert merged == {"run": {"n": 1, "ece": 0.1}, "other": {}}
+    with pytest.raises(ValueError, match=r"^run/n: recorded by two pages, as 1 and as 2"):
+        results.merge([{"run": {"n": 1}}, {"run": {"n": 2}}])
+    with pytest.raises(ValueError, match=r"as 1 and as 1.0"):
+        results.merge([{"run": {"n": 1}}, {"run": {"n": 1.0}}])
+
+
 def test_record_returns_plain_values_and_shows_nothing_outside_a_notebook(capsys):
     assert results.record("run", n=np.int64(3), share=0.5) == {"n": 3, "share": 0.5}
     results.glue(n=np.int64(3))

@@ -3,6 +3,8 @@
 import io
 import json
 import pickle
+import re
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -120,6 +122,49 @@ def load_chaosnli(subset, model, seed):
         class_names=NLI_CLASSES,
     )
     return SoftLabelData(development, soft, n_missing=len(items) - len(found))
+
+
+def load_original_labels(subset):
+    """The label that SNLI or MNLI itself gives to each ChaosNLI item, by uid: `old_label` in the file of votes."""
+    votes_name, _ = SUBSETS[subset]
+    letters = [name[0] for name in NLI_CLASSES]
+    items = _json_lines(f"chaosnli/chaosNLI_{votes_name}.jsonl")
+    return {item["uid"]: letters.index(item["old_label"]) for item in items}
+
+
+def load_cross_validated():
+    """A second predictor of the CIFAR-10 test images, with the votes of CIFAR-10H and no validation set.
+
+    Out-of-sample probabilities by cross-validation (Northcutt et al. 2021); their logarithms are the logits.
+
+    Returns
+    -------
+    Predictions
+        With the ids, labels and votes of `load_cifar10h`.
+    """
+    name = "cifar10/cifar10_test_set_pyx.npy"
+    probabilities, soft = load_npy(read(name)), load_cifar10h().soft
+    if probabilities.shape != soft.logits.shape:
+        raise DataUnavailable(f"{name}: expected shape {soft.logits.shape}, got {probabilities.shape}")
+    if not (probabilities > 0).all() or np.abs(probabilities.sum(axis=1) - 1).max() > 1e-6:
+        raise DataUnavailable(f"{name}: expected probabilities above 0 in rows that sum to 1")
+    agreement = np.mean(probabilities.argmax(axis=1) == soft.labels)
+    if agreement < 0.9:  # rows in any other order agree in a tenth
+        raise DataUnavailable(f"{name}: expected rows in the original order, but {agreement:.0%} name the label")
+    return replace(soft, logits=np.log(probabilities))
+
+
+def cluster_names(ids):
+    """What an example shares with others: the image of an SNLI pair, the premise of an MNLI pair, else itself.
+
+    An SNLI uid begins with the file of the image, an MNLI uid with the number of the premise.
+
+    Examples
+    --------
+    >>> cluster_names(["2407214681.jpg#0r1n", "50830c", "test-17"])
+    ['2407214681.jpg', '50830', 'test-17']
+    """
+    return [re.sub(r"#.*|(?<=\d)[enc]$", "", name) for name in ids]
 
 
 def load_dogah2026():

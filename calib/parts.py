@@ -1,0 +1,187 @@
+"""The soft-label gap taken apart: population, labels and objective, changed one at a time.
+
+==========  =================================  ===========
+step        fitted to                          objective
+==========  =================================  ===========
+hard        hard labels of the validation set  NLL
+population  hard labels of the first half      NLL
+soft_nll    votes of the first half            NLL
+oracle      votes of the first half            Brier score
+==========  =================================  ===========
+
+All are judged on the second half, by the Brier score against the votes. A part of the gap is the difference of two
+neighbours. Functions named ``*_scores`` return Brier scores with one column for each step.
+"""
+
+import numpy as np
+
+from calib.curves import bootstrap_weights, lowest, score_curves, values_at, weighted_means
+from calib.gap import halves
+from calib.isotonic import IsotonicCalibration
+from calib.predictions import count_overlap
+from calib.probabilities import softmax
+from calib.resample import interval
+from calib.scores import squared_distance
+from calib.temperature import fit_temperature
+
+STEPS = ("hard", "population", "soft_nll", "oracle")
+PARTS = ("gap_population", "gap_label", "gap_objective", "gap")
+ISOTONIC_PARTS = ("iso_gap_population", "iso_gap_label", "iso_gap")
+GRID = np.geomspace(0.4, 16, 187)
+"""Temperatures of the resampled fits, in steps of 2%."""
+
+
+def parts_of(scores):
+    """Differences of neighbouring steps along the last axis, then their sum, which is the gap.
+
+    Examples
+    --------
+    >>> parts_of([0.5, 0.25, 0.125]).tolist()
+    [0.25, 0.125, 0.375]
+    """
+    scores = np.asarray(scores)
+    return np.concatenate([-np.diff(scores), scores[..., :1] - scores[..., -1:]], axis=-1)
+
+
+def gap_parts(validation, soft, overlap_declared=False):
+    """Four temperatures, what each scores on the second half, and the three parts of the gap.
+
+    Parameters
+    ----------
+    validation : Predictions
+        With hard labels.
+    soft : Predictions
+        With votes and hard labels, in the order of the file. Only T_population is fitted to these labels.
+    overlap_declared : bool
+        True where the protocol lets the validation set contain evaluated examples; otherwise they are an error.
+
+    Returns
+    -------
+    dict of str to float
+        ``T_<step>`` and ``brier_<step>`` for hard, population, soft_nll, oracle; gap_population, gap_label,
+        gap_objective, gap.
+    """
+    count_overlap(validation, halves(soft)[1], overlap_declared)
+    temperatures = fit_steps(validation, soft)
+    scores = temperature_scores(soft, temperatures).mean(axis=0)
+    found = {f"T_{step}": T for step, T in zip(STEPS, temperatures)}
+    found |= {f"brier_{step}": score for step, score in zip(STEPS, scores.tolist())}
+    return found | dict(zip(PARTS, parts_of(scores).tolist()))
+
+
+def fit_steps(validation, soft):
+    """The four temperatures, in the order of `STEPS`."""
+    first, _ = halves(soft)
+    fits = (
+        fit_temperature(validation.logits, validation.labels),
+        fit_temperature(first.logits, first.labels),
+        fit_temperature(first.logits, first.distributions),
+        fit_temperature(first.logits, first.distributions, objective="brier"),
+    )
+    return [fit.temperature for fit in fits]
+
+
+def temperature_scores(soft, temperatures):
+    """Score of each example of the second half at each temperature, (n, len(temperatures))."""
+    _, second = halves(soft)
+    targets = second.distributions
+    return np.column_stack([squared_distance(softmax(second.logits, T), targets) for T in temperatures])
+
+
+def isotonic_scores(validation, soft):
+    """Score of each example of the second half under three isotonic calibrations, (n, 3).
+
+    They are fitted to the hard labels of the validation set, the hard labels of the first half and its votes. There
+    is no fourth: the map that minimises the Brier score of a class minimises its NLL too (Brummer and du Preez 2013).
+    """
+    first, second = halves(soft)
+    fits = ((validation, validation.labels), (first, first.labels), (first, first.distributions))
+    maps = [IsotonicCalibration().fit(fitted.logits, targets) for fitted, targets in fits]
+    return np.column_stack([squared_distance(one.predict_proba(second.logits), second.distributions) for one in maps])
+
+
+def resampled_scores(scores, clusters=None, replicates=2000, seed=113):
+    """Mean scores of each replicate of the second half, the fits held fixed.
+
+    Parameters
+    ----------
+    scores : ndarray (n, steps)
+        From `temperature_scores` or `isotonic_scores`.
+    clusters : array_like (n,), optional
+        Examples with the same value are drawn together.
+    replicates, seed : int
+
+    Returns
+    -------
+    ndarray (replicates, steps)
+    """
+    return weighted_means(bootstrap_weights(len(scores), clusters, replicates, seed), scores)
+
+
+def step_curves(validation, soft):
+    """Curves over `GRID` that the steps are fitted to: the first of the validation set, the others of all of `soft`."""
+    return (
+        score_curves(validation.logits, validation.labels, "nll", GRID),
+        score_curves(soft.logits, soft.labels, "nll", GRID),
+        score_curves(soft.logits, soft.distributions, "nll", GRID),
+        score_curves(soft.logits, soft.distributions, "brier", GRID),
+    )
+
+
+def refitted_scores(curves, clusters, replicates=2000, seed=113):
+    """Mean scores of each replicate of all three sets, with the four temperatures fitted in each.
+
+    Clusters are drawn from the three sets together: what is in several of them is drawn for all at once.
+
+    Parameters
+    ----------
+    curves : tuple of ndarray
+        From `step_curves`.
+    clusters : array_like
+        Examples with the same value are drawn together: those of the validation set, then those of `soft`.
+    replicates, seed : int
+
+    Returns
+    -------
+    ndarray (replicates, 4)
+    """
+    n, n_soft = len(curves[0]), len(curves[1])
+    middle = n_soft // 2
+    weights = bootstrap_weights(n + n_soft, clusters, replicates, seed)
+    validation, first, second = np.split(weights, [n, n + middle], axis=1)
+    fits = ((validation, curves[0]), *((first, of_step[:middle]) for of_step in curves[1:]))
+    return weighted_scores(fits, (second, curves[-1][middle:]))
+
+
+def shuffled_scores(curves, draws=200, seed=113):
+    """Mean scores for halves drawn at random in place of those in the order of the file, (draws, 4)."""
+    n, n_soft = len(curves[0]), len(curves[1])
+    places = np.random.default_rng(seed).permuted(np.tile(np.arange(n_soft), (draws, 1)), axis=1)
+    first = (places < n_soft // 2).astype(np.float64)
+    fits = ((np.ones((1, n)), curves[0]), *((first, of_step) for of_step in curves[1:]))
+    return weighted_scores(fits, (1 - first, curves[-1]))
+
+
+def weighted_scores(fits, judged):
+    """Mean scores of the steps, (r, steps), where `fits` and `judged` are pairs of weights (r, n) and curves (n, m)."""
+    temperatures = [lowest(weighted_means(*fit), GRID) for fit in fits]
+    means = weighted_means(*judged)
+    return np.column_stack([values_at(means, np.broadcast_to(T, len(means)), GRID) for T in temperatures])
+
+
+def part_intervals(scores, names=PARTS):
+    """95% percentile intervals of the parts and of the gap.
+
+    Parameters
+    ----------
+    scores : ndarray (replicates, steps)
+    names : sequence of str
+        A name for each part and for the gap.
+
+    Returns
+    -------
+    dict of str to float
+        ``<name>_low`` and ``<name>_high``.
+    """
+    ends = dict(zip(("low", "high"), interval(parts_of(scores))))
+    return {f"{name}_{end}": value for end, values in ends.items() for name, value in zip(names, values.tolist())}

@@ -1,0 +1,279 @@
+"""The parts of the gap are what they are known to be, on data of a known law; their intervals cover."""
+
+from dataclasses import replace
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from calib import Predictions, brier, fit_temperature, softmax
+from calib.gap import halves, soft_label_gap
+from calib.isotonic import IsotonicCalibration
+from calib.parts import (
+    ISOTONIC_PARTS,
+    PARTS,
+    STEPS,
+    fit_steps,
+    gap_parts,
+    isotonic_scores,
+    part_intervals,
+    parts_of,
+    refitted_scores,
+    resampled_scores,
+    shuffled_scores,
+    step_curves,
+    temperature_scores,
+    weighted_scores,
+)
+from calib.resample import bootstrap_indices, interval
+
+# Two classes, logits (0, z) with z normal; a person answers 1 with probability q(z).
+
+
+def at(T):
+    """People whose answers follow the softmax at temperature T."""
+    return lambda z: 1 / (1 + np.exp(-z / T))
+
+
+def majority_of_three(q):
+    return lambda z: q(z) ** 2 * (3 - 2 * q(z))
+
+
+def reluctant(z):
+    """People of whom a tenth answers by chance whatever they see: no temperature gives that."""
+    return 0.05 + 0.9 / (1 + np.exp(-3 * z))
+
+
+LAWS = {  # people, hard labels of the validation set, hard labels of the soft-labelled items
+    "neither": (at(2), at(2), at(2)),
+    "population": (at(2), at(1), at(2)),
+    "label": (at(2), majority_of_three(at(2)), majority_of_three(at(2))),
+    "both": (at(2), majority_of_three(at(1)), majority_of_three(at(2))),
+    "objective": (reluctant, reluctant, reluctant),
+}
+
+
+def pairs(p):
+    return np.column_stack([1 - p, p])
+
+
+def logits_of(z):
+    return np.column_stack([np.zeros_like(z), z])
+
+
+def expected(law):
+    """Temperatures and parts in the whole population: 20,001 quantiles of z, probabilities in place of draws."""
+    people, of_validation, of_soft = LAWS[law]
+    z = np.array([3 * NormalDist().inv_cdf((i + 0.5) / 20_001) for i in range(20_001)])
+    steps = ((of_validation, "nll"), (of_soft, "nll"), (people, "nll"), (people, "brier"))
+    temperatures = [fit_temperature(logits_of(z), pairs(q(z)), objective).temperature for q, objective in steps]
+    scores = [brier(softmax(logits_of(z), T), pairs(people(z))) for T in temperatures]
+    return temperatures, parts_of(scores)
+
+
+def study(law, n, seed):
+    """n validation examples and n with 20 votes."""
+    people, of_validation, of_soft = LAWS[law]
+    rng = np.random.default_rng(seed)
+    z = 3 * rng.normal(size=(2, n))
+    labels = (rng.random((2, n)) < [of_validation(z[0]), of_soft(z[1])]).astype(int)
+    votes = rng.binomial(20, people(z[1]))
+    validation = Predictions(np.arange(n), logits_of(z[0]), labels[0])
+    soft = Predictions(np.arange(n, 2 * n), logits_of(z[1]), labels[1], np.column_stack([20 - votes, votes]))
+    return validation, soft
+
+
+@pytest.fixture(scope="module")
+def one():
+    return study("both", 600, seed=4)
+
+
+# --- known truth -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_each_part_is_what_it_should_be(law):
+    temperatures, truth = expected(law)
+    found = np.array([list(gap_parts(*study(law, 4000, seed)).values()) for seed in range(30)])
+    error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
+    assert np.all(np.abs(found[:, :4].mean(axis=0) - temperatures) < 4 * error[:4])
+    assert np.all(np.abs(found[:, 8:].mean(axis=0) - truth) < 4 * error[8:])
+
+    named = {"both": ["population", "label"], "neither": []}.get(law, [law])
+    for name, value, noise in zip(PARTS[:3], truth, error[8:]):
+        if name.removeprefix("gap_") in named:
+            assert value > 8 * noise, "large enough to be seen"
+        else:
+            assert value == pytest.approx(0, abs=1e-9)
+
+
+def test_intervals_with_refits_cover_and_those_with_fixed_fits_are_too_short_for_that():
+    _, truth = expected("both")
+    inside, fixed = [], []
+    for seed in range(80):
+        validation, soft = study("both", 600, seed + 1000)
+        refitted = refitted_scores(step_curves(validation, soft), np.arange(1200), replicates=200, seed=seed)
+        held = resampled_scores(temperature_scores(soft, fit_steps(validation, soft)), replicates=200, seed=seed)
+        for covers, scores in ((inside, refitted), (fixed, held)):
+            low, high = interval(parts_of(scores))
+            covers.append((low <= truth) & (truth <= high))
+    inside, fixed = np.mean(inside, axis=0), np.mean(fixed, axis=0)
+    assert np.all(inside > 0.85)
+    assert np.all(fixed[:2] < inside[:2] - 0.2)
+
+
+def test_clusters_widen_the_interval_where_items_share_noise():
+    rng = np.random.default_rng(1)
+    clusters = np.repeat(np.arange(400), 4)
+    noise = rng.normal(size=400)[clusters] + 0.5 * rng.normal(size=1600)
+    scores = np.column_stack([noise, np.zeros(1600)])
+    width = {}
+    for name, groups in (("items", None), ("clusters", clusters)):
+        low, high = interval(parts_of(resampled_scores(scores, groups)))
+        width[name] = high[0] - low[0]
+    assert width["clusters"] == pytest.approx(2 * 1.96 * np.sqrt(1 / 400 + 0.25 / 1600), rel=0.12)
+    assert width["items"] == pytest.approx(2 * 1.96 * np.sqrt(1.25 / 1600), rel=0.12)
+
+
+# --- definitions -----------------------------------------------------------------------------------------------------
+
+
+def test_ends_of_the_ladder_are_those_of_the_gap(one):
+    parts, gap = gap_parts(*one), soft_label_gap(*one)
+    for name in ("T_hard", "T_oracle", "brier_hard", "brier_oracle", "gap"):
+        assert parts[name] == pytest.approx(gap[name], abs=1e-12)
+    iso = isotonic_scores(*one).mean(axis=0)
+    assert [iso[0], iso[2]] == pytest.approx([gap["iso_brier_hard"], gap["iso_brier_oracle"]], abs=1e-12)
+
+
+def test_each_part_of_the_data_moves_only_its_own_steps(one):
+    validation, soft = one
+    base = gap_parts(validation, soft)
+    early = np.arange(len(soft)) < len(soft) // 2
+
+    def moved(**changed):
+        found = gap_parts(**{"validation": validation, "soft": soft, **changed})
+        return {name for name in found if found[name] != base[name]}
+
+    flipped = soft.votes[:, ::-1]
+    assert moved(validation=replace(validation, labels=1 - validation.labels)) == {
+        "T_hard",
+        "brier_hard",
+        "gap_population",
+        "gap",
+    }
+    labels = np.where(early, 1 - soft.labels, soft.labels)
+    assert moved(soft=replace(soft, labels=labels)) == {
+        "T_population",
+        "brier_population",
+        "gap_population",
+        "gap_label",
+    }
+    assert moved(soft=replace(soft, labels=np.where(early, soft.labels, 1 - soft.labels))) == set()
+    votes = replace(soft, votes=np.where(early[:, None], flipped, soft.votes))
+    assert moved(soft=votes) == set(base) - {"T_hard", "T_population", "brier_hard", "brier_population"} - {
+        "gap_population"
+    }
+    judged = replace(soft, votes=np.where(early[:, None], soft.votes, flipped))
+    assert moved(soft=judged) == {name for name in base if not name.startswith("T_")}
+
+
+def test_isotonic_maps_are_fitted_to_three_sets_of_labels(one):
+    validation, soft = one
+    first, second = halves(soft)
+    fits = ((validation, validation.labels), (first, first.labels), (first, first.distributions))
+    scores = isotonic_scores(validation, soft).mean(axis=0)
+    for score, (fitted, targets) in zip(scores, fits):
+        p = IsotonicCalibration().fit(fitted.logits, targets).predict_proba(second.logits)
+        assert score == pytest.approx(brier(p, second.distributions))
+
+
+def test_no_monotone_map_has_a_lower_nll_than_the_one_with_the_lowest_brier_score(one):
+    first, _ = halves(one[1])
+    scores, targets = softmax(first.logits)[:, 1], first.distributions[:, 1]
+    mapped = IsotonicCalibration().fit(first.logits, first.distributions).maps_[1].predict(scores)
+    inner = np.clip(mapped, 1e-12, 1 - 1e-12)
+    loss = -np.mean(targets * np.log(inner) + (1 - targets) * np.log(1 - inner))
+    rank, rng = scores.argsort().argsort(), np.random.default_rng(0)
+    for _ in range(200):  # the NLL is convex: a minimum nearby is the minimum
+        other = 0.98 * inner + 0.02 * np.sort(rng.random(len(rank)))[rank]
+        assert -np.mean(targets * np.log(other) + (1 - targets) * np.log(1 - other)) > loss
+
+
+def test_overlap_is_an_error_unless_declared(one):
+    _, soft = one
+    with pytest.raises(ValueError, match="expected no example in both, got 300"):
+        gap_parts(soft, soft)
+    assert gap_parts(soft, soft, overlap_declared=True)["T_hard"] > 0
+
+
+# --- resampling ------------------------------------------------------------------------------------------------------
+
+
+def test_fits_on_the_grid_are_the_exact_ones(one):
+    validation, soft = one
+    curves = step_curves(validation, soft)
+    ones = np.ones((1, 300))
+    fits = ((np.ones((1, 600)), curves[0]), *((ones, of_step[:300]) for of_step in curves[1:]))
+    scores = weighted_scores(fits, (ones, curves[-1][300:]))
+    parts = gap_parts(validation, soft)
+    assert scores[0] == pytest.approx([parts[f"brier_{step}"] for step in STEPS], abs=5e-6)
+
+
+def test_a_refitted_replicate_is_the_exact_fit_to_its_rows(one):
+    validation, soft = one
+    scores = refitted_scores(step_curves(validation, soft), np.arange(1200), replicates=3)
+    for drawn, found in zip(bootstrap_indices(1200, 3), scores):
+        rows = drawn[drawn >= 600] - 600
+        early, late = soft_rows(soft, rows[rows < 300]), soft_rows(soft, rows[rows >= 300])
+        hard = soft_rows(validation, drawn[drawn < 600])
+        fits = (
+            (hard.logits, hard.labels, "nll"),
+            (early.logits, early.labels, "nll"),
+            (early.logits, early.distributions, "nll"),
+            (early.logits, early.distributions, "brier"),
+        )
+        exact = [brier(softmax(late.logits, fit_temperature(*fit).temperature), late.distributions) for fit in fits]
+        assert found == pytest.approx(exact, abs=5e-6)
+
+
+def soft_rows(predictions, rows):
+    """Examples with repetition, under new ids."""
+    columns = (predictions.logits[rows], predictions.labels[rows])
+    return Predictions(np.arange(len(rows)), *columns, None if predictions.votes is None else predictions.votes[rows])
+
+
+def test_what_is_in_two_sets_is_drawn_for_both(one):
+    _, soft = one
+    first, _ = halves(soft)
+    names = np.arange(600)
+    together = refitted_scores(step_curves(first, soft), np.r_[names[:300], names], replicates=20)
+    apart = refitted_scores(step_curves(first, soft), np.arange(900), replicates=20)
+    assert np.array_equal(together[:, 0], together[:, 1]), "the same labels with the same weights"
+    assert np.all(apart[:, 0] != apart[:, 1])
+
+
+def test_random_halves_are_reproducible_and_each_is_a_study_of_its_own(one):
+    validation, soft = one
+    scores = shuffled_scores(step_curves(validation, soft), draws=3)
+    assert np.array_equal(scores, shuffled_scores(step_curves(validation, soft), draws=3))
+    assert not np.array_equal(scores, shuffled_scores(step_curves(validation, soft), draws=3, seed=114))
+    places = np.random.default_rng(113).permuted(np.tile(np.arange(600), (3, 1)), axis=1)
+    for place, found in zip(places, scores):
+        parts = gap_parts(validation, soft.select(np.r_[np.flatnonzero(place < 300), np.flatnonzero(place >= 300)]))
+        assert found == pytest.approx([parts[f"brier_{step}"] for step in STEPS], abs=5e-6)
+
+
+def test_intervals_are_named_after_their_parts():
+    scores = np.linspace(0, 1, 101)[:, None] * [4.0, 3.0, 1.0]
+    found = part_intervals(scores, ISOTONIC_PARTS)
+    assert found == pytest.approx(
+        {
+            "iso_gap_population_low": 0.025,
+            "iso_gap_population_high": 0.975,
+            "iso_gap_label_low": 0.05,
+            "iso_gap_label_high": 1.95,
+            "iso_gap_low": 0.075,
+            "iso_gap_high": 2.925,
+        }
+    )
