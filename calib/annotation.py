@@ -211,9 +211,10 @@ def simulate_annotation(logits, distributions, designs, draws=200, seed=113):
     numbers, sizes = (sorted({as_count(design[k], "designs") for design in designs}) for k in (0, 1))
     if sizes[-1] > n:
         raise ValueError(f"designs: expected at most {n} items, one per row of the logits, got {sizes[-1]}")
-    top = logits.argmax(axis=1)
-    curves = score_curves(logits, top, "nll")
+    curves = score_curves(logits, logits.argmax(axis=1), "nll")
     shortfall = logits.max(axis=1, keepdims=True) - logits  # NLL = curve + shortfall of the target / T
+    likely_first = np.argsort(-distributions, axis=1, kind="stable")  # drawing is faster so, for many classes
+    distributions, shortfall = (np.take_along_axis(a, likely_first, axis=1) for a in (distributions, shortfall))
     by_items, by_votes = np.random.default_rng(seed).spawn(2)
     place = by_items.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
     chosen = {size: (place < size) / size for size in sizes}
