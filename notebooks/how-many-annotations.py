@@ -153,7 +153,7 @@ for (dataset, model, training_seed), study in studies.items():
                 numbers |= {f"{name}_{kind}_{m}": found.mean(), f"{name}_{kind}_{m}_sd": found.std()}
     for name, (low, high) in ((f"share_distribution_{few}", study["share_one"]), (f"share_majority_{many}", study["share_most"])):
         numbers |= {f"{name}_low": low, f"{name}_high": high}
-    numbers |= dict(zip(("cost", "cost_low", "cost_high"), study["cost"]))
+    numbers |= dict(zip(("majority_cost", "majority_cost_low", "majority_cost_high"), study["cost"]))
     record(f"budget/{dataset}/{model}/{training_seed}", n=study["n"], T_soft_nll=study["T_soft_nll"], **numbers)
 
 # %% tags=["hide-input"]
@@ -279,12 +279,12 @@ show(
 # {glue:text}`how-many-annotations/sets:d` sets. Asking more people and keeping only the majority makes the share smaller with every step of $m$ above 2 in
 # {glue:text}`how-many-annotations/language_worse:d` of the {glue:text}`how-many-annotations/sets_language:d` language sets.
 #
-# Two things temper this. A majority still closes most of the language gap, since it comes from the right items: most of what a general validation set lacks is not the votes but the population.
+# Two things temper this. A majority still closes most of the language gap, since it comes from the right items: most of what the general validation set lacks on these data is not the votes but the population.
 # And on CIFAR-10H, where the whole gap is {glue:text}`how-many-annotations/vision_gap:.4f`, the order is not so clear: one vote closes {glue:text}`how-many-annotations/vision_one:.1%`, the majority of three
 # {glue:text}`how-many-annotations/vision_majority_3:.1%`, the majority of {glue:text}`how-many-annotations/many:d` {glue:text}`how-many-annotations/vision_majority:.1%`; the interval of the cost of the last
 # beside the first, {glue:text}`how-many-annotations/vision_cost_low:.4f` to {glue:text}`how-many-annotations/vision_cost_high:.4f`, contains zero. All votes of the first half ask for
 # $T =$ {glue:text}`how-many-annotations/vision_T_all:.2f`, while the Brier score of the second half is lowest at {glue:text}`how-many-annotations/vision_T_best:.2f`; a majority of three, at
-# {glue:text}`how-many-annotations/vision_T_majority_3:.2f`, errs towards it by chance.
+# {glue:text}`how-many-annotations/vision_T_majority_3:.2f`, errs in that direction.
 #
 # ## A fixed number of votes: more items, or more votes on each?
 
@@ -426,7 +426,7 @@ record(RUN, example_items=fit.n_items, example_T=fit.temperature, example_low=fi
 # - On ChaosNLI one vote per item closes {glue:text}`how-many-annotations/language_one_low:.1%` to {glue:text}`how-many-annotations/language_one_high:.1%` of the gap, the majority of {glue:text}`how-many-annotations/many:d`
 #   {glue:text}`how-many-annotations/language_majority_low:.1%` to {glue:text}`how-many-annotations/language_majority_high:.1%`. Asking more people and keeping the majority makes it worse.
 # - On CIFAR-10H the cost of the majority, {glue:text}`how-many-annotations/vision_cost:.4f`, cannot be told from zero (95% interval {glue:text}`how-many-annotations/vision_cost_low:.4f` to {glue:text}`how-many-annotations/vision_cost_high:.4f`).
-# - With a fixed number of votes, more items are better than more votes on each, in theory always and here in {glue:text}`how-many-annotations/steps_down:d` of {glue:text}`how-many-annotations/steps:d` comparisons of neighbouring designs.
+# - With a fixed number of votes, more items are better than more votes on each: always for the variance of the fit, and for the mean share closed in {glue:text}`how-many-annotations/steps_down:d` of {glue:text}`how-many-annotations/steps:d` comparisons of neighbouring designs.
 # - Not covered: annotators who differ in skill or answer in bad faith, votes that are not a random sample of the crowd, other calibrators than one temperature. The drawn votes come from the items' own votes, with replacement.
 #
 # ## Exercises

@@ -9,6 +9,8 @@ from conftest import ROOT
 SCORES = "confidence nll brier ece10 at90 wrong90".split()
 GAP = """n_val n n_missing accuracy T_hard T_oracle ece_uncal ece_hard ece_oracle brier_uncal brier_hard brier_oracle gap
 iso_brier_hard iso_brier_oracle iso_gap""".split()
+BUDGET = [f"{name}_{kind}_{m}" for name in ("brier", "T") for kind in ("distribution", "majority")
+          for m in (1, 2, 3, 5, 10, 20, 50, 100)]  # fmt: skip
 MODELS = {
     "chaosnli-s": {"bert-base-uncased": [0, 1], "roberta-base": [0, 1, 2]},
     "chaosnli-m": {"roberta-base": [0, 1, 2]},
@@ -22,6 +24,7 @@ def promised():
         "sst2-isolated-fit": ["temperature"],
         "binning-sensitivity": [],
         "gap/cifar10h/resnet110/0/paper": GAP,
+        "budget/cifar10h/resnet110/0": BUDGET,
     }
     for pool in ("exploration", "calibration", "audit"):
         names["sst2-isolated-fit"] += [
@@ -40,6 +43,7 @@ def promised():
         for model, seeds in MODELS[dataset].items():
             for seed in seeds:
                 names |= {f"gap/{dataset}/{model}/{seed}/{protocol}": GAP for protocol in ("paper", "clean")}
+                names[f"budget/{dataset}/{model}/{seed}"] = BUDGET
     return names
 
 
