@@ -6,8 +6,8 @@ cost one product. The minimum is found between the points of the grid by a parab
 
 import numpy as np
 
-from calib.checks import as_count, as_targets
-from calib.probabilities import log_softmax
+from calib.checks import as_count, as_logits, as_targets, as_temperature
+from calib.probabilities import shift
 from calib.scores import cross_entropy, squared_distance
 
 TEMPERATURES = np.geomspace(0.05, 50, 346)
@@ -36,10 +36,12 @@ def score_curves(logits, targets, objective, temperatures=TEMPERATURES):
     """
     if objective not in ("nll", "brier"):
         raise ValueError(f'objective: expected "nll" or "brier", got {objective!r}')
-    columns = []
+    logits = as_logits(logits)
+    targets = as_targets(targets, *logits.shape)
+    shifted, columns = shift(logits), []
     for temperature in temperatures:
-        logs = log_softmax(logits, temperature)
-        targets = as_targets(targets, *logs.shape)
+        scaled = shifted / as_temperature(temperature)
+        logs = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
         columns.append(cross_entropy(logs, targets) if objective == "nll" else squared_distance(np.exp(logs), targets))
     return np.column_stack(columns)
 

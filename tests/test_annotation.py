@@ -125,6 +125,14 @@ def test_the_items_of_a_design_are_drawn_without_replacement(items):
     assert np.median(distribution[1]) == pytest.approx(np.median(fits), rel=0.1)
 
 
+def test_a_design_of_one_item_is_a_fit_to_one_item():
+    """One item is voted to its largest logit and one against it: alone they ask for the ends of the grid."""
+    fits, _ = simulate_annotation([[2.0, 0.0], [2.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [(1, 1), (1, 2)], draws=100)
+    assert sorted(set(fits[0].round(6))) == pytest.approx(TEMPERATURES[[0, -1]])
+    assert 30 <= (fits[0] < 1).sum() <= 70
+    assert len(set(fits[1].round(6))) == 1
+
+
 def test_one_vote_recovers_the_temperature_and_a_majority_is_too_sharp(items):
     logits, q = items
     numbers = [1, 2, 3, 5, 20, 100]
@@ -218,8 +226,9 @@ def test_an_item_with_many_votes_weighs_as_much_as_another(simulate):
 
 
 def test_an_annotator_that_is_not_known_is_not_the_same_one():
-    missing = {**TABLE, "item": ["b", "a", "b", "c"], "annotator": [None, None, None, float("nan")]}
-    assert count_votes(missing, ["a", "b", "c"], ["yes", "no"]).tolist() == [[1, 0], [1, 1], [0, 1]]
+    for unknown in (None, float("nan")):
+        table = {**TABLE, "annotator": [unknown] * 4}
+        assert count_votes(table, ["a", "b", "c"], ["yes", "no"]).tolist() == [[1, 0], [1, 1], [0, 1]]
 
 
 @pytest.mark.parametrize(

@@ -431,7 +431,7 @@ NUMBERS = [1, 2, 3, 5, 10, 20, 50, 100]
 @pytest.mark.site
 @pytest.mark.parametrize("run", BUDGET_RUNS)
 def test_temperatures_from_drawn_votes_are_what_the_audit_computes(run):
-    """The same draws, fitted and judged by other means; the error is that of grids."""
+    """The same draws, fitted and judged by other means; what is left is the error of a parabola on the grid of T."""
     _, dataset, model, seed = run.split("/")
     first, second = halves(load_soft_labels(dataset, model, int(seed))[1])
     order = np.argsort(-first.distributions, axis=1, kind="stable")  # as they are drawn: likely classes first
@@ -441,7 +441,7 @@ def test_temperatures_from_drawn_votes_are_what_the_audit_computes(run):
     audited = audit.audit_budget(logits, (second.logits, second.distributions), drawn)
     assert len(audited) == 4 * len(NUMBERS)
     temperatures, scores = audit.largest(results.load(ROOT / "_build/results.json")[run], audited)
-    assert temperatures < 1e-4 and scores < 1e-6
+    assert temperatures < 2e-4 and scores < 1e-5
 
 
 @pytest.mark.data
