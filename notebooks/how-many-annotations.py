@@ -61,8 +61,8 @@ runs = [
     ["chaosnli-s", "roberta-base", [0, 1, 2]],
     ["chaosnli-m", "roberta-base", [0, 1, 2]],
 ]  # data set, model and its training seeds
-votes_per_item = [1, 2, 3, 5, 10, 20, 50, 100]  # drawn with replacement from an item's own votes
-sizes = [50, 100, 200, 400]  # items drawn from the first half, beside all of them
+votes_per_item = [1, 2, 3, 5, 10, 20, 50, 100]  # drawn with replacement
+sizes = [50, 100, 200, 400]  # items of the first half, beside all of them
 budgets = [400, 800, 2000]  # votes in all
 draws = 200  # of items and votes, for every design
 seed = 113
@@ -77,11 +77,11 @@ seed = 113
 # \begin{aligned}
 # L(T; q) &= a(T) - q \cdot b(T) + c &&\text{linear in } q \text{, up to a constant without } T\\
 # \mathbb{E}\,L(T; y) &= L(T; q) + c' &&\text{for one vote } y \text{, since } \mathbb{E}[y] = q\\
-# \mathbb{E}\,L(T; y^{(m)}) &= L(T; q^{(m)}) + c'' &&\text{for the majority } y^{(m)} \text{ of } m \text{ votes, where } q^{(m)} = \mathbb{E}[y^{(m)}] .
+# \mathbb{E}\,L(T; y^{(m)}) &= L(T; q^{(m)}) + c'' &&\text{for the majority } y^{(m)} \text{ of } m \text{ votes}
 # \end{aligned}
 # $$
 #
-# For the NLL, $a(T) = \log \sum_k e^{z_k / T}$ and $b(T) = z / T$. For the Brier score, $a(T) = \lVert p_T \rVert^2$ and $b(T) = 2 p_T$; its
+# where $q^{(m)} = \mathbb{E}[y^{(m)}]$ holds the probability of each class to be the majority. For the NLL, $a(T) = \log \sum_k e^{z_k / T}$ and $b(T) = z / T$. For the Brier score, $a(T) = \lVert p_T \rVert^2$ and $b(T) = 2 p_T$; its
 # constant is $\lVert q \rVert^2$, that of the NLL is 0. No constant moves the minimum. The second line holds for the mean of any number of votes. In the third, $q^{(1)} = q$, and $q^{(2)} = q$ too when ties are broken at random: of two votes that differ, each wins
 # half the time. From $m = 3$ on, $q^{(m)}$ has more weight at the most likely class than $q$, and tends to all of it. The objective is another one, and its minimum is at a
 # lower temperature where that class is the one with large logits.
@@ -97,15 +97,10 @@ seed = 113
 
 # %%
 def designs_for(n):
-    """Pairs of votes per item and items: the grid, and what each budget buys if that is at least 40 items."""
+    """Votes per item, and items: the grid, and what each budget buys from 40 items on."""
     grid = [(m, size) for size in [*sizes, n] for m in votes_per_item]
-    bought = [(m, budget // m) for budget in budgets for m in votes_per_item if 40 <= budget // m <= n]
-    return list(dict.fromkeys(grid + bought))
-
-
-def groups_of(ids):
-    """Items that share an image (SNLI) or a premise (MNLI) are not independent; the name tells."""
-    return [re.sub(r"\.jpg.*|[enc]+$", "", name) for name in ids.tolist()]
+    bought = [(m, budget // m) for budget in budgets for m in votes_per_item]
+    return list(dict.fromkeys(grid + [d for d in bought if 40 <= d[1] <= n]))
 
 
 studies = {}
@@ -113,17 +108,27 @@ for dataset, model, training_seeds in runs:
     for training_seed in training_seeds:
         validation, soft, _ = load_soft_labels(dataset, model, training_seed)
         first, second = halves(soft)
-        designs = designs_for(len(first))
-        fits = simulate_annotation(first.logits, first.distributions, designs, draws, seed)
+        designs, q = designs_for(len(first)), first.distributions
+        fits = simulate_annotation(first.logits, q, designs, draws, seed)
         studies[dataset, model, training_seed] = {
-            "first": first, "n": len(first), "second": second, "clusters": groups_of(second.ids),
+            "first": first,
+            "second": second,
+            "n": len(first),
             "T_hard": fit_temperature(validation.logits, validation.labels).temperature,
-            "T_oracle": fit_temperature(first.logits, first.distributions, objective="brier").temperature,
-            "T_soft_nll": fit_temperature(first.logits, first.distributions).temperature,
-            "T": {kind: dict(zip(designs, fit)) for kind, fit in zip(("distribution", "majority"), fits)},
-        }  # fmt: skip
+            "T_oracle": fit_temperature(first.logits, q, objective="brier").temperature,
+            "T_soft_nll": fit_temperature(first.logits, q).temperature,
+            "T": {
+                "distribution": dict(zip(designs, fits[0])),
+                "majority": dict(zip(designs, fits[1])),
+            },
+        }
 
-# %%
+# %% tags=["hide-input"]
+def groups_of(ids):
+    """Items that share an image (SNLI) or a premise (MNLI) are not independent; the name tells."""
+    return [re.sub(r"\.jpg.*|[enc]+$", "", name) for name in ids.tolist()]
+
+
 for study in studies.values():
     curves = score_curves(study["second"].logits, study["second"].distributions, "brier")
     curve = curves.mean(axis=0)
@@ -134,12 +139,13 @@ for study in studies.values():
     study["share"] = {
         kind: {d: (study["brier_hard"] - scores) / study["gap"] for d, scores in fits.items()} for kind, fits in study["brier"].items()
     }
-    resampled = weighted_means(bootstrap_weights(len(curves), study["clusters"]), curves)  # other evaluation items
+    resampled = weighted_means(bootstrap_weights(len(curves), groups_of(study["second"].ids)), curves)  # other evaluation items
     replicate = np.arange(len(resampled))
     ends = {name: values_at(resampled, np.full(len(resampled), study[f"T_{name}"])) for name in ("hard", "oracle")}
     one, most = (values_at(resampled, study["T"][kind][m, study["n"]][replicate % draws])
                  for kind, m in (("distribution", votes_per_item[0]), ("majority", votes_per_item[-1])))
-    study["cost"] = (most - one).mean(), *interval(most - one)
+    brier_one, brier_most = (study["brier"][kind][m, study["n"]].mean() for kind, m in (("distribution", votes_per_item[0]), ("majority", votes_per_item[-1])))
+    study["cost"] = brier_most - brier_one, *interval(most - one)
     study["share_one"], study["share_most"] = (interval((ends["hard"] - x) / (ends["hard"] - ends["oracle"])) for x in (one, most))
 
 # %% tags=["hide-input", "remove-output"]
@@ -160,17 +166,21 @@ for (dataset, model, training_seed), study in studies.items():
 DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
 MODELS = {"resnet110": "ResNet-110", "bert-base-uncased": "BERT-base", "roberta-base": "RoBERTa-base"}
 present = list(dict.fromkeys(dataset for dataset, *_ in runs))
-heads = ["data", "model", "seed", "items", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "$T$, all votes", "one vote (sd)", f"majority of {many} (sd)",
-         "one vote: share closed [95%]", f"majority of {many}: share closed [95%]", "majority less one vote, soft Brier × 1,000 [95%]"]
-lines = ["| " + " | ".join(heads) + " |", "|:---|:---|" + "---:|" * (len(heads) - 2)]
-for (dataset, model, training_seed), s in studies.items():
+titles = {key: f"{DATASETS[key[0]]}, {MODELS[key[1]]}, seed {key[2]}" for key in studies}
+
+
+def table(heads, rows):
+    """A Markdown table: words in the first column, numbers in the others."""
+    lines = ["| " + " | ".join(map(str, row)) + " |" for row in [heads, [":---", *["---:"] * (len(heads) - 1)], *rows]]
+    return Markdown("\n".join(lines))
+
+
+rows = []
+for key, s in studies.items():
     one, most = (s["T"][kind][m, s["n"]] for kind, m in (("distribution", few), ("majority", many)))
-    shares = [f"{s['share'][kind][m, s['n']].mean():.0%} [{low:.0%}, {high:.0%}]"
-              for kind, m, (low, high) in (("distribution", few, s["share_one"]), ("majority", many, s["share_most"]))]
-    cells = [DATASETS[dataset], MODELS[model], training_seed, f"{s['n']:,}", *(f"{s[name]:.2f}" for name in ("T_hard", "T_oracle", "T_soft_nll")),
-             f"{one.mean():.2f} ({one.std():.2f})", f"{most.mean():.2f} ({most.std():.2f})", *shares, "{:.1f} [{:.1f}, {:.1f}]".format(*(1000 * x for x in s["cost"]))]
-    lines.append("| " + " | ".join(map(str, cells)) + " |")
-Markdown("\n".join(lines))
+    rows.append([titles[key], *(f"{s[name]:.2f}" for name in ("T_hard", "T_oracle", "T_soft_nll")),
+                 f"{one.mean():.2f} ({one.std():.2f})", f"{most.mean():.2f} ({most.std():.2f})"])
+table(["temperature", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "all votes", "one vote", f"majority of {many}"], rows)
 
 # %% tags=["hide-input", "remove-output"]
 members = {name: [s for (dataset, *_), s in studies.items() if dataset == name] for name in present}
@@ -209,9 +219,8 @@ record(
 )  # fmt: skip
 
 # %% [markdown]
-# The protocol is the one named paper. In round brackets: the standard deviation over {glue:text}`how-many-annotations/draws:d` draws of votes. In square brackets: the 2.5 and
-# 97.5 percentiles over draws of votes and, at the same time, resampled evaluation items, whole images (SNLI) and premises (MNLI) together; the items of the fit are held fixed. All models of a data set
-# see the same votes, so the rows of one data set are not independent of each other.
+# The protocol is the one named paper. From "all votes" on, the fits are by NLL to all items of the first half; in brackets the standard deviation over {glue:text}`how-many-annotations/draws:d` draws of votes.
+# All models of a data set see the same votes, so its rows are not independent of each other.
 #
 # **Primary analysis 1.** The mean temperature from one vote per item differs from that of all votes by at most
 # {glue:text}`how-many-annotations/error_max:.1f` Monte Carlo standard errors, over {glue:text}`how-many-annotations/sets:d` sets of logits. The temperature of the majority falls with every
@@ -270,7 +279,18 @@ show(
     alt="Three panels of the share of the gap closed over the votes per item, mean over models. " + "; ".join(words) + ".",
 )
 
+# %% tags=["hide-input"]
+rows = []
+for key, s in studies.items():
+    shares = [f"{mean_of(s, 'share', kind, m):.0%} [{low:.0%}, {high:.0%}]"
+              for kind, m, (low, high) in (("distribution", few, s["share_one"]), ("majority", many, s["share_most"]))]
+    rows.append([titles[key], *shares, "{:.1f} [{:.1f}, {:.1f}]".format(*(1000 * x for x in s["cost"]))])
+table(["share of the gap closed", "one vote", f"majority of {many}", "difference of Brier × 1,000"], rows)
+
 # %% [markdown]
+# In square brackets: the 2.5 and 97.5 percentiles over draws of votes and, at the same time, resampled evaluation items, whole images (SNLI) and premises (MNLI) together. The items of the fit are held fixed. The
+# last column is the Brier score of the majority less that of one vote: above zero, the majority is worse.
+#
 # **Primary analysis 2.** On ChaosNLI one vote per item closes {glue:text}`how-many-annotations/language_one_low:.1%` to
 # {glue:text}`how-many-annotations/language_one_high:.1%` of the gap, and {glue:text}`how-many-annotations/many:d` votes {glue:text}`how-many-annotations/language_all_low:.1%` to
 # {glue:text}`how-many-annotations/language_all_high:.1%` ({glue:text}`how-many-annotations/sets_language:d` sets of logits). The majority of {glue:text}`how-many-annotations/many:d` closes
@@ -350,17 +370,16 @@ record(RUN, steps=len(ordered), steps_down=sum(ordered))
 # ### Few items (exploratory)
 
 # %% tags=["hide-input"]
-lines = ["| items, one vote on each | " + " | ".join(f"{DATASETS[d]}: mean | 5th percentile" for d in present) + " |", "|---:|" + "---:|" * 2 * len(present)]
+rows = []
 for size in [*sizes, None]:
-    cells = [f"{average(d, 'share', 'distribution', few, size):.1%} | {worst(d, few, size or members[d][0]['n']):.1%}" for d in present]
-    lines.append(f"| {size or 'all'} | " + " | ".join(cells) + " |")
+    rows.append([size or "all", *(f"{average(d, 'share', 'distribution', few, size):.0%} ({worst(d, few, size or members[d][0]['n']):.0%})" for d in present)])
 at_end = [np.mean([s["T"]["distribution"][few, sizes[0]] <= TEMPERATURES[0] * 1.001 for s in members[d]]) for d in present]
 record(RUN, smallest=sizes[0], largest=sizes[-1], vision_at_end=at_end[present.index("cifar10h")], **{f"{d}_{size}_one": average(d, "share", "distribution", few, size) for d in present for size in sizes},
        **{f"{d}_{size}_one_worst": worst(d, few, size) for d in present for size in sizes})
-Markdown("\n".join(lines))
+table(["items, one vote on each", *(DATASETS[d] for d in present)], rows)
 
 # %% [markdown]
-# Share of the gap closed by one vote on each of a few items: mean over draws, models and seeds, and the 5th percentile over draws, lowest over models and seeds. On CIFAR-10H, where few votes disagree with the
+# Share of the gap closed by one vote on each of a few items: mean over draws, models and seeds, and in brackets the 5th percentile over draws, lowest over models and seeds. On CIFAR-10H, where few votes disagree with the
 # classifier, {glue:text}`how-many-annotations/vision_at_end:.1%` of the draws of {glue:text}`how-many-annotations/smallest:d` votes hold none that does; then $T$ goes to the lower end of the grid, and
 # such a fit is to be refused, as `fit_temperature_to_votes` does.
 #
@@ -371,14 +390,13 @@ Markdown("\n".join(lines))
 # votes before its first vote, the best $m$ is near $\sqrt{c}\,\sigma_\text{within} / \sigma_\text{between}$ {cite:p}`cochran1977`.
 
 # %% tags=["hide-input"]
-costs = [1, 5, 25]
-lines = ["| data | within / between | " + " | ".join(f"best m, item = {c} vote{'s' * (c > 1)}" for c in costs) + " |", "|:---|---:|" + "---:|" * len(costs)]
+costs, rows = [1, 5, 25], []
 for dataset in present:
     pairs = [vote_variance(s["first"].logits, s["first"].votes, s["T_soft_nll"]) for s in members[dataset]]
     ratio = np.mean([within / between for between, within in pairs])
     record(RUN, **{f"{dataset}_within_between": ratio}, **{f"{dataset}_best_votes_{c}": max(1.0, np.sqrt(c * ratio)) for c in costs})
-    lines.append(f"| {DATASETS[dataset]} | {ratio:.1f} | " + " | ".join(f"{max(1.0, np.sqrt(c * ratio)):.1f}" for c in costs) + " |")
-Markdown("\n".join(lines))
+    rows.append([DATASETS[dataset], f"{ratio:.1f}", *(f"{max(1.0, np.sqrt(c * ratio)):.1f}" for c in costs)])
+table(["data", "within / between", *(f"best m, c = {c}" for c in costs)], rows)
 
 # %% [markdown]
 # The two variances at the temperature of all votes (`calib.annotation.vote_variance`), their ratio averaged over the models and seeds of a data set.
