@@ -129,6 +129,8 @@ def groups_of(ids):
     return [re.sub(r"\.jpg.*|[enc]+$", "", name) for name in ids.tolist()]
 
 
+few, many = votes_per_item[0], votes_per_item[-1]
+EXTREMES = (("distribution", few), ("majority", many))  # compared with each other
 for study in studies.values():
     curves = score_curves(study["second"].logits, study["second"].distributions, "brier")
     curve = curves.mean(axis=0)
@@ -142,14 +144,12 @@ for study in studies.values():
     resampled = weighted_means(bootstrap_weights(len(curves), groups_of(study["second"].ids)), curves)  # other evaluation items
     replicate = np.arange(len(resampled))
     ends = {name: values_at(resampled, np.full(len(resampled), study[f"T_{name}"])) for name in ("hard", "oracle")}
-    one, most = (values_at(resampled, study["T"][kind][m, study["n"]][replicate % draws])
-                 for kind, m in (("distribution", votes_per_item[0]), ("majority", votes_per_item[-1])))
-    brier_one, brier_most = (study["brier"][kind][m, study["n"]].mean() for kind, m in (("distribution", votes_per_item[0]), ("majority", votes_per_item[-1])))
-    study["cost"] = brier_most - brier_one, *interval(most - one)
+    one, most = (values_at(resampled, study["T"][kind][m, study["n"]][replicate % draws]) for kind, m in EXTREMES)
+    scores = [study["brier"][kind][m, study["n"]].mean() for kind, m in EXTREMES]
+    study["cost"] = scores[1] - scores[0], *interval(most - one)
     study["share_one"], study["share_most"] = (interval((ends["hard"] - x) / (ends["hard"] - ends["oracle"])) for x in (one, most))
 
 # %% tags=["hide-input", "remove-output"]
-few, many = votes_per_item[0], votes_per_item[-1]
 for (dataset, model, training_seed), study in studies.items():
     numbers = {}
     for kind in ("distribution", "majority"):
@@ -177,7 +177,7 @@ def table(heads, rows):
 
 rows = []
 for key, s in studies.items():
-    one, most = (s["T"][kind][m, s["n"]] for kind, m in (("distribution", few), ("majority", many)))
+    one, most = (s["T"][kind][m, s["n"]] for kind, m in EXTREMES)
     rows.append([titles[key], *(f"{s[name]:.2f}" for name in ("T_hard", "T_oracle", "T_soft_nll")),
                  f"{one.mean():.2f} ({one.std():.2f})", f"{most.mean():.2f} ({most.std():.2f})"])
 table(["temperature", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "all votes", "one vote", f"majority of {many}"], rows)
@@ -283,7 +283,7 @@ show(
 rows = []
 for key, s in studies.items():
     shares = [f"{mean_of(s, 'share', kind, m):.0%} [{low:.0%}, {high:.0%}]"
-              for kind, m, (low, high) in (("distribution", few, s["share_one"]), ("majority", many, s["share_most"]))]
+              for (kind, m), (low, high) in zip(EXTREMES, (s["share_one"], s["share_most"]))]
     rows.append([titles[key], *shares, "{:.1f} [{:.1f}, {:.1f}]".format(*(1000 * x for x in s["cost"]))])
 table(["share of the gap closed", "one vote", f"majority of {many}", "difference of Brier × 1,000"], rows)
 
