@@ -75,8 +75,8 @@ def fit_temperature_to_votes(logits, votes, items=None, class_names=None, cluste
     Notes
     -----
     Every item weighs the same, however many votes it has: the temperature is that of the population from which the
-    items come, also where disputed items were given more votes. The independent units of the interval (see
-    `calib.uncertainty.temperature_interval`) are items, or clusters: many votes on an item do not make many items.
+    items come, also where disputed items were given more votes. The interval is that of `temperature_interval`. Its
+    independent units are items, or clusters: many votes on an item do not make many items.
 
     Examples
     --------
