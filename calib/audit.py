@@ -375,6 +375,34 @@ def audit_parts(validation, predicted, voted, labels=None, clean=False, at=None,
     return found
 
 
+def audit_budget(logits, evaluation, drawn):
+    """Temperatures and scores of one run of the chapter how-many-annotations: means over the draws.
+
+    A fit by NLL is where the mean logit that the softmax expects is that of the labels. What it expects falls with T,
+    so one table of it, read backwards, holds the fit to any labels of the same items.
+
+    Parameters
+    ----------
+    logits : ndarray (n, K)
+        Of the items that were voted on.
+    evaluation : tuple
+        Logits and distributions on which the temperatures are judged.
+    drawn : iterable of tuple
+        Number of votes m, their counts (draws, n, K) and majorities (draws, n).
+    """
+    temperatures, found = np.geomspace(1, 10, 501), {}
+    expected = [-mean(sum((probabilities(logits, t) * logits).T)) for t in temperatures]
+    scores = [brier(probabilities(evaluation[0], t), evaluation[1]) for t in temperatures]
+    for m, counts, majority in drawn:
+        labelled = {"distribution": np.tensordot(counts, logits) / (m * len(logits))}
+        labelled["majority"] = [mean(logits[range(len(logits)), row]) for row in majority]
+        for kind, means in labelled.items():
+            fits = np.interp(np.negative(means), expected, temperatures)
+            found[f"T_{kind}_{m}"] = mean(fits)
+            found[f"brier_{kind}_{m}"] = mean(np.interp(fits, temperatures, scores))
+    return found
+
+
 def differences(recorded, audited):
     """Absolute difference of every audited number to the recorded one of its name; infinite where one is NaN."""
     found = {name: float(abs(recorded[name] - value)) for name, value in audited.items()}

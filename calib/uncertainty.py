@@ -13,7 +13,7 @@ from calib.temperature import fit_temperature
 BLOCK = 1 << 20  # numbers held at once
 
 
-def temperature_interval(logits, targets, level=0.95):
+def temperature_interval(logits, targets, level=0.95, clusters=None):
     """Interval of the temperature that `fit_temperature` finds by NLL, from the spread of its estimating equation.
 
     With b = 1/T the fit solves ``mean(s) = 0`` for ``s_i = E_p[z_i] - z_i,target``, p the softmax at b, and the
@@ -29,6 +29,9 @@ def temperature_interval(logits, targets, level=0.95):
     targets : array_like
         Hard labels (n,) or distributions (n, K).
     level : float
+    clusters : array_like (n,), optional
+        Rows with the same value share, say, an image or a premise; then clusters are what is independent, and the
+        scores `s_i` are summed by cluster before they are squared (Liang and Zeger 1986).
 
     Returns
     -------
@@ -42,8 +45,8 @@ def temperature_interval(logits, targets, level=0.95):
 
     Notes
     -----
-    Student's t with n - 1 degrees of freedom. Where few predictions are wrong, the interval is a little too
-    short: those few rows carry most of the information.
+    Student's t with n - 1 degrees of freedom, n the number of rows or clusters. Where few predictions are wrong, the
+    interval is a little too short: those few rows carry most of the information.
 
     Examples
     --------
@@ -54,14 +57,19 @@ def temperature_interval(logits, targets, level=0.95):
     fit = fit_temperature(logits, targets)
     logits = as_logits(logits)
     targets = as_targets(targets, *logits.shape)
-    quantile = _student(level, len(logits), "logits")
+    members = np.arange(len(logits)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    if members.shape != (len(logits),):
+        raise ValueError(f"clusters: expected {len(logits)} values, one per row, got shape {np.shape(clusters)}")
+    n_units = int(members.max()) + 1
+    quantile = _student(level, n_units, "logits" if clusters is None else "clusters")
     if not fit.identified:
         raise ValueError("logits: expected rows that identify a temperature, got the same predictions at every one")
     if fit.at_bound is not None:
         end = {"lower": "every target at a row maximum", "upper": "targets that favour low logits"}[fit.at_bound]
         raise ValueError(f"targets: expected a fit inside its bounds, got T at the {fit.at_bound} one ({end})")
     scores, curvature = _estimating_equation(logits, targets, 1 / fit.temperature)
-    half = quantile * scores.std(ddof=1) / np.sqrt(len(logits)) / curvature
+    sums = np.bincount(members, weights=scores)
+    half = quantile * sums.std(ddof=1) * np.sqrt(n_units) / len(logits) / curvature
     centre = 1 / fit.temperature
     return float(1 / (centre + half)), float(1 / (centre - half)) if centre > half else np.inf
 

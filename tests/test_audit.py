@@ -3,6 +3,7 @@
 import ast
 import json
 import math
+import random
 import sys
 from functools import cache, partial
 
@@ -26,6 +27,7 @@ from calib import (
     softmax,
     top_label,
 )
+from calib.annotation import draw_votes
 from calib.data import cluster_names, load_soft_labels, load_sst2
 from calib.data.loaders import SUBSETS, load_arrays
 from calib.data.registry import read
@@ -489,6 +491,52 @@ def test_a_gap_of_made_up_data_agrees_with_missing_and_shared_examples(simulate)
         assert (audited["n"], audited["n_overlap"]) == (38, 0 if clean else 6)
         own = audit.audit_gap(**arrays, clean=clean)
         assert own == pytest.approx(audited, rel=1e-5, abs=1e-6), "close at the temperatures fitted by the audit too"
+
+
+BUDGET_RUNS = [run.replace("gap/", "budget/").removesuffix("/paper") for run in GAP_RUNS if run.endswith("/paper")]
+NUMBERS = [1, 2, 3, 5, 10, 20, 50, 100]
+
+
+@pytest.mark.data
+@pytest.mark.site
+@pytest.mark.parametrize("run", BUDGET_RUNS)
+def test_temperatures_from_drawn_votes_are_what_the_audit_computes(run):
+    """The same draws, fitted and judged by other means; what is left is the error of a parabola on the grid of T."""
+    _, dataset, model, seed = run.split("/")
+    first, second = halves(load_soft_labels(dataset, model, int(seed))[1])
+    order = np.argsort(-first.distributions, axis=1, kind="stable")  # as they are drawn: likely classes first
+    logits, q = (np.take_along_axis(a, order, axis=1) for a in (first.logits.astype(np.float64), first.distributions))
+    draws = draw_votes(q, NUMBERS, 200, np.random.default_rng(113).spawn(2)[1])
+    drawn = ((m, *votes) for m, votes in zip(NUMBERS, draws))
+    audited = audit.audit_budget(logits, (second.logits, second.distributions), drawn)
+    assert len(audited) == 4 * len(NUMBERS)
+    temperatures, scores = audit.largest(results.load(ROOT / "_build/results.json")[run], audited)
+    assert temperatures < 2e-4 and scores < 1e-5
+
+
+@pytest.mark.data
+@pytest.mark.site
+@pytest.mark.parametrize("run", ["budget/chaosnli-s/bert-base-uncased/1", "budget/chaosnli-m/roberta-base/0"])
+def test_other_draws_of_votes_agree_within_their_error(run):
+    """Votes drawn by another generator, one by one; each fit by golden section on the NLL of the labels themselves."""
+    _, dataset, model, seed = run.split("/")
+    items = chaosnli(dataset, model, int(seed))
+    logits_of, draw, draws = dict(zip(*items["predicted"])), random.Random(5), 12
+    rows = [(logits_of[name], votes) for name, votes in zip(*items["voted"]) if name in logits_of]
+    rows = rows[: len(rows) // 2]
+    logits, recorded = np.array([z for z, _ in rows]), results.load(ROOT / "_build/results.json")[run]
+    for m in (1, 3, 20):
+        fits = {"distribution": [], "majority": []}
+        for _ in range(draws):
+            drawn = [
+                [labels.count(k) for k in range(3)] for labels in (draw.choices(range(3), v, k=m) for _, v in rows)
+            ]
+            top = [draw.choice([k for k in range(3) if row[k] == max(row)]) for row in drawn]
+            fits["distribution"].append(refit(logits, np.array(drawn) / m, "nll"))
+            fits["majority"].append(refit(logits, top, "nll"))
+        for kind, values in fits.items():
+            error = recorded[f"T_{kind}_{m}_sd"] * math.sqrt(1 / draws + 1 / 200)
+            assert abs(np.mean(values) - recorded[f"T_{kind}_{m}"]) < 4 * error
 
 
 # --- comparison ------------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ GAP += [
     for part in "gap_population gap_label gap_objective iso_gap_population iso_gap_label".split()
     for end in ("", "_low", "_high")
 ]
+BUDGET = [f"{name}_{kind}_{m}" for name in ("brier", "T") for kind in ("distribution", "majority")
+          for m in (1, 2, 3, 5, 10, 20, 50, 100)]  # fmt: skip
 MODELS = {
     "chaosnli-s": {"bert-base-uncased": [0, 1], "roberta-base": [0, 1, 2]},
     "chaosnli-m": {"roberta-base": [0, 1, 2]},
@@ -28,6 +30,7 @@ def promised():
         "sst2-isolated-fit": ["temperature"],
         "binning-sensitivity": [],
         "gap/cifar10h/resnet110/0/paper": GAP,
+        "budget/cifar10h/resnet110/0": BUDGET,
     }
     for pool in ("exploration", "calibration", "audit"):
         names["sst2-isolated-fit"] += [
@@ -46,6 +49,7 @@ def promised():
         for model, seeds in MODELS[dataset].items():
             for seed in seeds:
                 names |= {f"gap/{dataset}/{model}/{seed}/{protocol}": GAP for protocol in ("paper", "clean")}
+                names[f"budget/{dataset}/{model}/{seed}"] = BUDGET
     return names
 
 
