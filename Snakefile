@@ -107,7 +107,8 @@ onstart:
 
 onerror:
     for path in Path("_build/logs").glob("*.log"):
-        print(path.read_text(encoding="utf-8"))
+        if path.stat().st_size:
+            print(path.read_text(encoding="utf-8"))
 
 
 def anything(runs):

@@ -20,7 +20,7 @@
 # - **You will** prove that one random vote per item gives an unbiased objective and that a majority of three or more does not; see how
 #   much of the gap each closes; compare designs that cost the same number of votes; and fit a temperature to raw votes, with an interval.
 # - **You need** temperature scaling, the NLL, the Brier score, and the protocol of [](../soft-label-gap.md).
-# - **Time** about fifteen minutes to read, less than half a minute to run.
+# - **Time** about 15 minutes to read, less than half a minute to run.
 # :::
 #
 # ## What is asked, and how it is answered
