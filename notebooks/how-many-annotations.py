@@ -444,13 +444,25 @@ record(RUN, example_items=fit.n_items, example_T=fit.temperature, example_low=fi
 # ## Exercises
 #
 # 1. Show that the majority of two votes, ties at random, has the law of one vote, for any number of classes.
+#
+#    :::{dropdown} Answer
+#    Class $k$ wins with two equal votes, probability $q_k^2$, or in half of the cases with one vote: $\tfrac12 \cdot 2 q_k (1 - q_k)$. The sum is $q_k$.
+#    :::
+#
 # 2. Where ties go to the *first* class in place of a random one, what is the law of the majority of two? Which temperature do you expect?
+#
+#    :::{dropdown} Answer
+#    For classes in the order of the tie, $q_k^2 + 2 q_k \sum_{j > k} q_j$. The first class gains. The temperature rises or falls with the logits of that class: the bias no longer depends on the votes alone.
+#    :::
+#
 # 3. Set `votes_per_item` to the odd numbers up to 9. Which steps of the majority's fall are large, and why is the one from 1 to 3 as large as the one from 2 to 3 was?
+#
+#    :::{dropdown} Answer
+#    The first: a third vote can outvote the first, and each further pair of votes turns fewer majorities. One and two votes have the same law, so the steps from them to three are the same.
+#    :::
+#
 # 4. Why does one vote per item not suffice to *evaluate* the soft Brier score of two models on different items, while it suffices to compare two temperatures on the same ones?
 #
-# :::{dropdown} Solutions
-# 1. Class $k$ wins with two equal votes, probability $q_k^2$, or in half of the cases with one vote: $\tfrac12 \cdot 2 q_k (1 - q_k)$. The sum is $q_k$.
-# 2. For classes in the order of the tie, $q_k^2 + 2 q_k \sum_{j > k} q_j$. The first class gains. The temperature rises or falls with the logits of that class: the bias no longer depends on the votes alone.
-# 3. The first: a third vote can outvote the first, and each further pair of votes turns fewer majorities. One and two votes have the same law, so the steps from them to three are the same.
-# 4. The expected score of one vote is the soft score plus $1 - \lVert q \rVert^2$, the disagreement of the item. On the same items it cancels from a difference; between different items it does not.
-# :::
+#    :::{dropdown} Answer
+#    The expected score of one vote is the soft score plus $1 - \lVert q \rVert^2$, the disagreement of the item. On the same items it cancels from a difference; between different items it does not.
+#    :::
