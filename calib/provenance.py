@@ -5,7 +5,7 @@ import os
 import platform
 import subprocess
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 PACKAGES = (
     "numpy",
@@ -39,12 +39,21 @@ def provenance(source, parameters, data, seconds, peak_mb):
     dict
         Of values that JSON can hold; ``commit`` is None outside of a git checkout.
     """
-    commit = _git("rev-parse", "HEAD")
     return {
         "notebook": str(source),
         "parameters": parameters,
         "seconds": round(seconds, 2),
         "peak_mb": round(peak_mb),
+        **circumstances(),
+        "data": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in data.items()},
+        "fresh": True,
+    }
+
+
+def circumstances():
+    """Day, commit, machine and versions, of the notebook runs and of the training runs."""
+    commit = _git("rev-parse", "HEAD")
+    return {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit,
         "changed": commit is not None
@@ -52,10 +61,16 @@ def provenance(source, parameters, data, seconds, peak_mb):
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
-        "versions": {name: version(name) for name in PACKAGES},
-        "data": {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in data.items()},
-        "fresh": True,
+        "versions": {name: found for name in PACKAGES if (found := _version(name))},
     }
+
+
+def _version(name):
+    """Version of a package, None where it is not installed."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
 
 
 def _git(*arguments):

@@ -1,0 +1,96 @@
+"""The per-example file of our own models: ids, logits and split in one ``.npz``, and the record of the run beside it.
+
+It holds nothing of anyone else: no text, no image, no label. A study joins labels and votes by id when it reads the file.
+"""
+
+import json
+import os
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from calib.data.registry import DataUnavailable
+from calib.predictions import Predictions
+
+FIELDS = ("ids", "logits", "split", "class_names")
+
+
+def write_whole(path, write):
+    """Let `write` fill an open binary file beside `path`, and only then put it in place: whole or not at all."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with open(scratch, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    finally:
+        scratch.unlink(missing_ok=True)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def save_examples(path, splits, record=None):
+    """Write the predictions of one run, as float32, and its record as JSON beside them.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.npz``. The record has the same name with ``.json``, and is written first.
+    splits : dict of str to Predictions
+        By the name of the split, such as "validation" and "test"; with class names, ids unique in all of them.
+    record : dict, optional
+    """
+    path = Path(path)
+    if path.suffix != ".npz":
+        raise ValueError(f"path: expected a name that ends in .npz, got {path}")
+    parts = list(splits.values())
+    ids = np.concatenate([part.ids for part in parts])
+    logits = np.concatenate([part.logits for part in parts]).astype(np.float32)
+    names = parts[0].class_names
+    whole = Predictions(ids, logits, class_names=names)
+    if names is None or any(part.class_names != names for part in parts):
+        raise ValueError(f"splits: expected the same class names in each, got {[part.class_names for part in parts]}")
+    split = np.repeat(list(splits), [len(part) for part in parts])
+    fields = {"ids": whole.ids, "logits": whole.logits, "split": split, "class_names": np.array(names)}
+    if record is not None:
+        text = json.dumps(record, indent=1, sort_keys=True) + "\n"
+        write_whole(path.with_suffix(".json"), lambda file: file.write(text.encode()))
+    write_whole(path, lambda file: np.savez_compressed(file, **fields))
+
+
+def load_examples(path):
+    """Read a per-example file.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    dict of str to Predictions
+        By split, in the order of the file; without labels and votes.
+
+    Raises
+    ------
+    DataUnavailable
+        If it is missing or is no such file; objects in it are refused and never run.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            ids, logits, split, names = (file[field] for field in FIELDS)
+        whole = Predictions(ids, logits, class_names=names.tolist())
+        return {name: whole.select(split == name) for name in dict.fromkeys(split.tolist())}
+    except FileNotFoundError:
+        raise DataUnavailable(f"{path}: not found; make it with `calib train` or `calib predict`") from None
+    except (OSError, KeyError, ValueError, EOFError, TypeError, IndexError, zipfile.BadZipFile) as error:
+        raise DataUnavailable(
+            f"{path}: expected an .npz file with {', '.join(FIELDS)}, got: {' '.join(str(error).split())}; "
+            "make it again with `calib predict`"
+        ) from error

@@ -1,0 +1,106 @@
+"""Checkpoints: whole or not at all, and only of the run that asks for them."""
+
+import hashlib
+import json
+import pickle
+from pathlib import Path
+
+import torch
+
+from calib.data.examples import write_whole
+
+FORMAT = "calib-checkpoint-1"
+
+
+class CheckpointError(Exception):
+    """A checkpoint is damaged or belongs to another run: names the file, what was expected and found, what to do."""
+
+
+def digest(recipe):
+    """SHA-256 of a recipe."""
+    return hashlib.sha256(json.dumps(recipe, sort_keys=True).encode()).hexdigest()
+
+
+def save(path, recipe, progress, parts):
+    """Write a checkpoint.
+
+    Parameters
+    ----------
+    path : path
+    recipe : dict
+        Everything that determines the result; JSON can hold it.
+    progress : dict
+        How far the run has come, and its history; JSON can hold it.
+    parts : dict of str to object
+        What has a ``state_dict``.
+    """
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    content = {
+        "format": FORMAT,
+        "recipe": recipe,
+        "recipe_sha256": digest(recipe),
+        "progress": progress,
+        "states": {name: part.state_dict() for name, part in parts.items()},
+        "random": {"cpu": torch.get_rng_state(), "cuda": cuda},
+    }
+    write_whole(path, lambda file: torch.save(content, file))
+
+
+def read(path):
+    """Read a checkpoint without running anything in it.
+
+    Returns
+    -------
+    dict
+        format, recipe, recipe_sha256, progress, states, random.
+
+    Raises
+    ------
+    CheckpointError
+        If it is missing, truncated, or none of ours.
+    """
+    path = Path(path)
+    try:
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise CheckpointError(f"{path}: not found; make it with `calib train`") from None
+    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
+        raise CheckpointError(
+            f"{path}: expected a checkpoint of `calib train`, found a damaged or foreign file of "
+            f"{path.stat().st_size:,} bytes ({str(error).splitlines()[0][:100]}); delete it and run again"
+        ) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        found = sorted(map(str, content))[:3] if isinstance(content, dict) else type(content).__name__
+        raise CheckpointError(f"{path}: expected a checkpoint in the format {FORMAT}, found {found}; name another file")
+    if content["recipe_sha256"] != digest(content["recipe"]):
+        raise CheckpointError(f"{path}: its recipe is not the one it was saved with; delete it and run again")
+    return content
+
+
+def resume(path, recipe, parts):
+    """Load a checkpoint into the parts of a run, and torch's random states.
+
+    Returns
+    -------
+    dict
+        The progress.
+
+    Raises
+    ------
+    CheckpointError
+        As in `read`, and if it was made with another recipe: the message names what differs.
+    """
+    content = read(path)
+    found = content["recipe"]
+    differing = [name for name in sorted({*recipe, *found}) if recipe.get(name) != found.get(name)]
+    if differing:
+        what = "; ".join(f"{name} is {found.get(name)!r}, expected {recipe.get(name)!r}" for name in differing)
+        raise CheckpointError(
+            f"{path}: a checkpoint of another run: {what}; go on with its settings, or name another checkpoint"
+        )
+    for name, part in parts.items():
+        part.load_state_dict(content["states"][name])
+    torch.set_rng_state(content["random"]["cpu"])
+    if len(content["random"]["cuda"]) == torch.cuda.device_count() > 0:
+        torch.cuda.set_rng_state_all(content["random"]["cuda"])
+    return content["progress"]

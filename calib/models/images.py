@@ -1,0 +1,206 @@
+"""CIFAR-10 in memory: the original archive through torchvision, or the JPEG copies where it cannot be had."""
+
+import io
+import re
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from calib.data.loaders import CIFAR10_CLASSES, load_npy
+from calib.data.registry import REGISTRY, DataUnavailable, data_folder, read
+from calib.predictions import hash_order
+
+ARCHIVE = "cifar10/cifar10-jpeg.zip"
+LABELS = "cifar10/cifar10_test_set_original_labels.npy"
+PER_CLASS = 5000
+SOURCES = ("original", "jpeg")
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """CIFAR-10 in memory.
+
+    Attributes
+    ----------
+    source : {"original", "jpeg"}
+        The original pixels, or lossy copies of them.
+    train, test : ndarray uint8 (50000, 32, 32, 3) and (10000, 32, 32, 3)
+        Test images in the original order.
+    train_labels, test_labels : ndarray int64
+    train_ids, test_ids : ndarray of str
+    hashes : dict of str to str
+        What was read, by name.
+    """
+
+    source: str
+    train: np.ndarray
+    train_labels: np.ndarray
+    train_ids: np.ndarray
+    test: np.ndarray
+    test_labels: np.ndarray
+    test_ids: np.ndarray
+    hashes: dict[str, str]
+
+
+def load_images(source="original", limit=None):
+    """Read CIFAR-10.
+
+    Parameters
+    ----------
+    source : {"original", "jpeg"}
+        "original" downloads the archive once, through torchvision, which checks its MD5; "jpeg" reads the copies in
+        the data folder.
+    limit : int, optional
+        Read only so many training images, and as many test images.
+
+    Returns
+    -------
+    Images
+
+    Raises
+    ------
+    DataUnavailable
+        If the images cannot be had, or the test images are not in the original order.
+    """
+    if source not in SOURCES:
+        raise ValueError(f"source: expected one of {', '.join(SOURCES)}, got {source!r}")
+    return _original(limit) if source == "original" else _jpeg(limit)
+
+
+def train_labels(ids):
+    """Labels of training images by id; those of the JPEG copies follow from the layout of their archive alone.
+
+    Parameters
+    ----------
+    ids : sequence of str
+        All of one source: ``train-17`` is the 18th image of the original, ``jpeg-17`` that of the copies.
+
+    Returns
+    -------
+    ndarray int64
+    """
+    kinds = {name.partition("-")[0] for name in ids}
+    if kinds == {"jpeg"}:
+        labels = _jpeg_train()[1]
+    elif kinds == {"train"}:
+        labels = np.array(_torchvision(True).targets)
+    else:
+        raise ValueError(f"ids: expected names like train-17, or all like jpeg-17, got {sorted(kinds)}")
+    return labels[[int(name.partition("-")[2]) for name in ids]]
+
+
+def _ids(prefix, images):
+    return np.array([f"{prefix}-{i}" for i in range(len(images))])
+
+
+def _torchvision(train):
+    """One half of the original, downloaded if it is missing."""
+    from torchvision.datasets import CIFAR10
+
+    folder = data_folder() / "cifar10"
+    try:
+        return CIFAR10(folder, train=train, download=True)
+    except (OSError, RuntimeError) as error:
+        raise DataUnavailable(
+            f"the CIFAR-10 archive: not found, looked for {folder}/{CIFAR10.base_folder} and {CIFAR10.url} "
+            f"({' '.join(str(error).split())}); run it where that address can be reached, or copy {CIFAR10.filename} "
+            f"into {folder}, or train on the JPEG copies with --images jpeg"
+        ) from error
+
+
+def _original(limit):
+    from torchvision.datasets import CIFAR10
+
+    train, test = _torchvision(True), _torchvision(False)
+    test_labels = np.array(test.targets)
+    if not np.array_equal(test_labels, load_npy(read(LABELS))):
+        raise DataUnavailable(f"the CIFAR-10 archive: expected its test labels in the order of {LABELS}; they differ")
+    return Images(
+        source="original",
+        train=train.data[:limit],
+        train_labels=np.array(train.targets[:limit]),
+        train_ids=_ids("train", train.data[:limit]),
+        test=test.data[:limit],
+        test_labels=test_labels[:limit],
+        test_ids=_ids("test", test.data[:limit]),
+        hashes={CIFAR10.filename: f"md5 {CIFAR10.tgz_md5}", LABELS: REGISTRY[LABELS].sha256},
+    )
+
+
+def _jpeg(limit):
+    content = read(ARCHIVE)
+    test_labels = load_npy(read(LABELS)).astype(np.int64)
+    train_names, labels = _jpeg_train()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        train = _decode(archive, train_names[:limit])
+        test = _decode(archive, test_names(archive.namelist(), test_labels)[:limit])
+    return Images(
+        source="jpeg",
+        train=train,
+        train_labels=labels[:limit],
+        train_ids=_ids("jpeg", train),
+        test=test,
+        test_labels=test_labels[:limit],
+        test_ids=_ids("test", test),
+        hashes={name: REGISTRY[name].sha256 for name in (ARCHIVE, LABELS)},
+    )
+
+
+def _jpeg_train():
+    """Names and labels of the training copies, in an order that does not sort them by class."""
+    names = [f"train/{name}/{i:04d}.jpg" for name in CIFAR10_CLASSES for i in range(PER_CLASS)]
+    order = hash_order(names, "calib-cifar10-jpeg-v1")
+    return [names[i] for i in order], order // PER_CLASS
+
+
+def test_names(names, labels):
+    """Names of the test copies in the original order: the k-th of a class is the k-th image with its label.
+
+    Parameters
+    ----------
+    names : list of str
+        All names in the archive.
+    labels : ndarray (n,)
+        Labels in the original order.
+
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    DataUnavailable
+        If a class has not as many copies as labels, numbered from 0 without gaps.
+    """
+    numbers = {name: [] for name in CIFAR10_CLASSES}
+    for name in names:
+        if match := re.fullmatch(r"test/(\w+)/(\d{4})\.jpg", name):
+            numbers[match[1]].append(int(match[2]))
+    for label, name in enumerate(CIFAR10_CLASSES):
+        expected = int((labels == label).sum())
+        if sorted(numbers[name]) != list(range(expected)):
+            raise DataUnavailable(
+                f"{ARCHIVE}: expected test/{name}/0000.jpg to {expected - 1:04d}.jpg, one per label, "
+                f"found {len(numbers[name])} images; the test order cannot be told"
+            )
+    seen = np.zeros(len(CIFAR10_CLASSES), dtype=int)
+    ordered = []
+    for label in labels:
+        ordered.append(f"test/{CIFAR10_CLASSES[label]}/{seen[label]:04d}.jpg")
+        seen[label] += 1
+    return ordered
+
+
+def _decode(archive, names):
+    """Pixels of JPEG files, uint8 (n, 32, 32, 3)."""
+    from PIL import Image
+
+    files = [archive.read(name) for name in names]
+
+    def pixels(content):
+        return np.asarray(Image.open(io.BytesIO(content)).convert("RGB"))
+
+    with ThreadPoolExecutor() as pool:
+        return np.stack(list(pool.map(pixels, files)))
