@@ -1,6 +1,6 @@
 """The per-example file of our own models: ids, logits and split in one ``.npz``, and the record of the run beside it.
 
-It holds nothing of anyone else: no text, no image, no label. A study joins labels and votes by id when it reads the file.
+It holds nothing of anyone else: no text, no image, no label. Who reads it joins labels and votes by id.
 """
 
 import json

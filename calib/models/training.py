@@ -60,8 +60,8 @@ def memory_explained(what):
         if not told:
             raise
         raise OutOfMemory(
-            f"out of memory for {what}; what the checkpoint holds is kept. Ways on: a device with more memory; a smaller "
-            "model; a smaller --batch-size, which is another recipe and is recorded as such"
+            f"out of memory for {what}; what the checkpoint holds is kept. Ways on: a device with more memory; a "
+            "smaller model; a smaller --batch-size, which is another recipe and is recorded as such"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""Train a residual network on CIFAR-10 and write its logits: the recipe of the gap paper, and smaller networks for CPUs.
+"""Train a residual network on CIFAR-10 and write its logits, by the recipe of the gap paper.
 
 Crops from images padded by 4, flips; SGD with learning rate 0.1 along half a cosine to 0, momentum 0.9, weight decay
 5e-4, batches of 128. The training images are cut 80 to 20 by seed; the smaller part is the validation set.
