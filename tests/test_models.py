@@ -21,7 +21,7 @@ from transformers import (
 from calib import Predictions
 from calib.data import DataUnavailable, load_sst2
 from calib.data.sst2 import parse
-from calib.models import sst2
+from calib.models import sst2, text
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film , . it is not ##s".split()
 TOKENIZER_CONFIG = '{"model_max_length": 512, "do_lower_case": true}'  # byte for byte that of the pinned checkpoint
@@ -112,28 +112,28 @@ def test_loading_is_silent_and_leaves_the_settings(folder, capfd):
 
 def test_logits_are_float32_and_repeat(classifier):
     model, _ = classifier
-    first = sst2.logits_of(*classifier, TEXTS)
+    first = text.logits_of(*classifier, TEXTS)
     assert first.shape == (5, 2) and first.dtype == np.float32
     assert np.ptp(first, axis=0).min() > 0.01, "the sentences must differ for the other tests to mean something"
-    np.testing.assert_array_equal(sst2.logits_of(*classifier, TEXTS), first)
+    np.testing.assert_array_equal(text.logits_of(*classifier, TEXTS), first)
     model.train()
-    assert np.abs(sst2.logits_of(*classifier, TEXTS) - first).max() > 0.01, "dropout would show"
+    assert np.abs(text.logits_of(*classifier, TEXTS) - first).max() > 0.01, "dropout would show"
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 5])
 def test_batch_size_does_not_matter(classifier, batch_size):
-    logits = sst2.logits_of(*classifier, TEXTS, batch_size=batch_size)
-    np.testing.assert_allclose(logits, sst2.logits_of(*classifier, TEXTS), rtol=0, atol=1e-5)
+    logits = text.logits_of(*classifier, TEXTS, batch_size=batch_size)
+    np.testing.assert_allclose(logits, text.logits_of(*classifier, TEXTS), rtol=0, atol=1e-5)
 
 
 def test_padding_does_not_matter(classifier):
     model, tokenizer = classifier
     bare = [model(tokenizer(text, return_tensors="pt")["input_ids"]).logits[0].tolist() for text in TEXTS]
-    np.testing.assert_allclose(sst2.logits_of(*classifier, TEXTS), bare, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(text.logits_of(*classifier, TEXTS), bare, rtol=0, atol=1e-5)
 
 
 def test_long_sentences_are_cut_to_128_tokens(classifier):
-    tokens = sst2.encode(*classifier, ["good " * 300, "bad"])
+    tokens = text.encode(*classifier, ["good " * 300, "bad"])
     assert tokens["input_ids"].shape == (2, 128)
     assert tokens["attention_mask"].sum(dim=1).tolist() == [128, 3]
 
@@ -141,12 +141,12 @@ def test_long_sentences_are_cut_to_128_tokens(classifier):
 @pytest.mark.parametrize("arguments", [{"sentences": []}, {"sentences": TEXTS, "batch_size": 0}])
 def test_logits_of_refuses(classifier, arguments):
     with pytest.raises(ValueError, match=r"sentences: expected|batch_size: expected"):
-        sst2.logits_of(*classifier, **arguments)
+        text.logits_of(*classifier, **arguments)
 
 
 def test_distilbert_gets_no_segments(classifier):
     assert "token_type_ids" in classifier[1](TEXTS), "the tokenizer of this checkpoint makes them"
-    assert set(sst2.encode(*classifier, TEXTS)) == {"input_ids", "attention_mask"}
+    assert set(text.encode(*classifier, TEXTS)) == {"input_ids", "attention_mask"}
 
 
 def test_bert_gets_segments_for_pairs(classifier):
@@ -154,7 +154,7 @@ def test_bert_gets_segments_for_pairs(classifier):
         vocab_size=len(WORDS), hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64
     )
     model = BertForSequenceClassification(config).eval()
-    tokens = sst2.encode(model, classifier[1], ["good film"], ["it is bad"])
+    tokens = text.encode(model, classifier[1], ["good film"], ["it is bad"])
     assert set(tokens) == {"input_ids", "attention_mask", "token_type_ids"}
     # [CLS] good film [SEP] it is bad [SEP]
     assert tokens["token_type_ids"][0].tolist() == [0] * 4 + [1] * 4 + [0] * 120
@@ -191,8 +191,8 @@ def test_reads_nothing_else_in_the_folder(tmp_path, folder):
     write_checkpoint(tmp_path)
     for name in ("tokenizer.json", "special_tokens_map.json", "added_tokens.json", "adapter_config.json"):
         (tmp_path / name).write_text("not even JSON")
-    logits = sst2.logits_of(*sst2.load_classifier(tmp_path), TEXTS)
-    np.testing.assert_array_equal(logits, sst2.logits_of(*sst2.load_classifier(folder), TEXTS))
+    logits = text.logits_of(*sst2.load_classifier(tmp_path), TEXTS)
+    np.testing.assert_array_equal(logits, text.logits_of(*sst2.load_classifier(folder), TEXTS))
 
 
 @pytest.mark.parametrize("name", sst2.CHECKPOINT.files)

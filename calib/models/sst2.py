@@ -4,46 +4,18 @@ Both come from the Hugging Face hub, each file at a fixed revision and with a kn
 made in float32 on a CPU, with eager attention, every sentence padded to 128 tokens; so are these.
 """
 
-import hashlib
-import inspect
-import tempfile
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from calib.checks import as_count
-from calib.data import DataUnavailable
 from calib.data.loaders import SST2_CLASSES
 from calib.data.sst2 import dump
+from calib.models.hub import HubRepository, fetch
+from calib.models.text import load, logits_of
 from calib.predictions import Predictions
 
-MAX_TOKENS = 128
 LABEL_NAMES = {0: "NEGATIVE", 1: "POSITIVE"}
-TIMEOUT = 5  # seconds for the first answer of the hub
-
-
-@dataclass(frozen=True)
-class HubRepository:
-    """Files of one repository on the hub, pinned.
-
-    Attributes
-    ----------
-    name : str
-    revision : str
-        Hash of a commit.
-    kind : {"model", "dataset"}
-    files : dict
-        SHA-256 of each file that is used.
-    """
-
-    name: str
-    revision: str
-    kind: str
-    files: dict[str, str]
-
-
 CHECKPOINT = HubRepository(
     name="distilbert/distilbert-base-uncased-finetuned-sst-2-english",
     revision="714eb0fa89d2f80546fda750413ed43d93601a13",
@@ -124,7 +96,7 @@ def fetch_checkpoint(folder=None):
     DataUnavailable
         If a file is missing and the hub cannot be reached, or if it is not the pinned one.
     """
-    paths = [_fetch(CHECKPOINT, name, folder) for name in CHECKPOINT.files]
+    paths = [fetch(CHECKPOINT, name, folder) for name in CHECKPOINT.files]
     return paths[0].parent
 
 
@@ -147,12 +119,12 @@ def fetch_sentences():
     from pyarrow.parquet import read_table
 
     (name,) = SENTENCES.files
-    table = read_table(_fetch(SENTENCES, name), columns=["idx", "sentence", "label"]).to_pydict()
+    table = read_table(fetch(SENTENCES, name), columns=["idx", "sentence", "label"]).to_pydict()
     return np.array(table["idx"], dtype=np.int64), table["sentence"], np.array(table["label"], dtype=np.int64)
 
 
 def load_classifier(folder):
-    """Load the checkpoint from its four files in a folder; nothing else in the folder is read, no code, no pickle.
+    """Load the checkpoint from its four files in a folder, in float32 and with eager attention.
 
     Parameters
     ----------
@@ -160,9 +132,8 @@ def load_classifier(folder):
 
     Returns
     -------
-    model : transformers.PreTrainedModel
-        In float32, on the CPU, in evaluation mode.
-    tokenizer : transformers.PreTrainedTokenizerBase
+    model, tokenizer
+        As `calib.models.text.load` returns them.
 
     Raises
     ------
@@ -171,144 +142,7 @@ def load_classifier(folder):
     ValueError
         If the labels are not 0 NEGATIVE, 1 POSITIVE, or weights of the model are not in the file.
     """
-    import torch
-    from transformers import AutoModelForSequenceClassification, AutoTokenizer
-
-    here_only = {"local_files_only": True, "trust_remote_code": False}
-    with tempfile.TemporaryDirectory(prefix="calib-sst2-") as private, _quiet():
-        _link_files(Path(folder), Path(private))
-        tokenizer = AutoTokenizer.from_pretrained(private, **here_only)
-        model, report = AutoModelForSequenceClassification.from_pretrained(
-            private,
-            dtype=torch.float32,
-            attn_implementation="eager",
-            use_safetensors=True,
-            output_loading_info=True,
-            **here_only,
-        )
+    model, tokenizer = load(folder, CHECKPOINT.files, attention="eager")
     if model.config.id2label != LABEL_NAMES:
         raise ValueError(f"{folder}: expected the labels {LABEL_NAMES} in config.json, got {model.config.id2label}")
-    missing = sorted(report["missing_keys"])
-    if missing:
-        raise ValueError(
-            f"{folder}: expected all weights in model.safetensors, got none for {len(missing)}: {missing[0]}"
-        )
-    return model.eval(), tokenizer
-
-
-def logits_of(model, tokenizer, sentences, batch_size=16, progress=False):
-    """Logits of a classifier, sentence by sentence.
-
-    Parameters
-    ----------
-    model, tokenizer
-        As `load_classifier` returns them.
-    sentences : list of str, length n
-    batch_size : int
-    progress : bool
-        Show a progress bar where standard error is a terminal.
-
-    Returns
-    -------
-    ndarray float32 (n, K)
-    """
-    import torch
-    from tqdm import tqdm
-
-    batch_size = as_count(batch_size, "batch_size")
-    if not len(sentences):
-        raise ValueError("sentences: expected at least one, got none")
-    batches = [sentences[start : start + batch_size] for start in range(0, len(sentences), batch_size)]
-    with torch.inference_mode():
-        bar = tqdm(batches, desc="sst2", unit="batch", disable=None if progress else True)
-        return np.concatenate([model(**encode(model, tokenizer, batch)).logits.numpy() for batch in bar])
-
-
-def encode(model, tokenizer, *texts):
-    """Turn texts into the tensors that a model takes, padded to 128 tokens.
-
-    A tokenizer can make more than its model has a use for: the one of this checkpoint makes `token_type_ids`, which
-    DistilBERT does not know and BERT needs.
-
-    Parameters
-    ----------
-    model, tokenizer
-    *texts : list of str
-        One list of n sentences, or two for n pairs.
-
-    Returns
-    -------
-    dict
-        Integer tensors (n, 128) by argument name.
-    """
-    tokens = tokenizer(*texts, padding="max_length", truncation=True, max_length=MAX_TOKENS, return_tensors="pt")
-    taken = inspect.signature(model.forward).parameters
-    return {name: tensor for name, tensor in tokens.items() if name in taken}
-
-
-def _fetch(repository, name, folder=None):
-    """Path of one pinned file, checked: as it lies there, or else from the hub."""
-    path = _find(repository, name, folder) or _download(repository, name, folder)
-    with path.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
-    expected = repository.files[name]
-    if found != expected:
-        raise DataUnavailable(
-            f"{name}: not the pinned file of {repository.name}: expected SHA-256 {expected}, found {found} in {path}; "
-            "delete it and run again"
-        )
-    return path
-
-
-def _find(repository, name, folder):
-    """Path of a file that is there already, or None."""
-    from huggingface_hub import try_to_load_from_cache
-
-    if folder is not None:
-        path = Path(folder) / name
-        return path if path.is_file() else None
-    path = try_to_load_from_cache(repository.name, name, revision=repository.revision, repo_type=repository.kind)
-    return Path(path) if isinstance(path, str) else None
-
-
-def _download(repository, name, folder):
-    """Download one file; one short request comes first, because `hf_hub_download` would retry for minutes."""
-    from huggingface_hub import constants, get_hf_file_metadata, hf_hub_download, hf_hub_url
-    from huggingface_hub.errors import HTTPError  # of httpx or httpx2, whichever the library uses
-
-    pin = {"revision": repository.revision, "repo_type": repository.kind}
-    url = hf_hub_url(repository.name, name, **pin)
-    try:
-        get_hf_file_metadata(url, token=False, timeout=TIMEOUT)
-        return Path(hf_hub_download(repository.name, name, **pin, token=False, local_dir=folder))
-    except (OSError, HTTPError, RuntimeError) as error:  # RuntimeError: from the transfer of large files
-        raise DataUnavailable(
-            f"{name}: not found, looked for {repository.name} at revision {repository.revision} "
-            f"in {folder or constants.HF_HUB_CACHE} and at {url} ({' '.join(str(error).split())}); "
-            "run it where the hub can be reached, or copy the hub's cache (HF_HOME) from such a machine"
-        ) from error
-
-
-def _link_files(folder, private):
-    """Link the files of the checkpoint, and only those, into a private folder."""
-    for name in CHECKPOINT.files:
-        path = folder.resolve() / name
-        if not path.is_file():
-            raise DataUnavailable(f"{name}: not found, looked for {path}; get it with `fetch_checkpoint`")
-        (private / name).symlink_to(path)
-
-
-@contextmanager
-def _quiet():
-    """Keep transformers from logging and from drawing progress bars."""
-    from transformers.utils import logging
-
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
+    return model, tokenizer

@@ -1,0 +1,210 @@
+"""Classifiers of sentences and of sentence pairs: loaded from a folder, their classes in a known order, run in float32."""
+
+import inspect
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from calib.checks import as_count
+from calib.data.loaders import class_permutation
+from calib.data.registry import DataUnavailable
+
+MAX_TOKENS = 128
+NEEDED = ("config.json", "model.safetensors")
+FILES = (
+    *NEEDED,
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "special_tokens_map.json",
+)
+
+
+def load(folder, files=None, attention="sdpa", new_head=None):
+    """Load a classifier from its files in a folder; nothing else in the folder is read, no code, no pickle.
+
+    Parameters
+    ----------
+    folder : path
+    files : iterable of str, optional
+        Names of its files; by default those of `FILES` that are there.
+    attention : {"sdpa", "eager"}
+    new_head : sequence of str, optional
+        Names of classes for which the model gets a new last layer, drawn from torch's generator.
+
+    Returns
+    -------
+    model : transformers.PreTrainedModel
+        In float32, on the CPU, in evaluation mode.
+    tokenizer : transformers.PreTrainedTokenizerBase
+
+    Raises
+    ------
+    DataUnavailable
+        If one of the files is missing, such as ``model.safetensors`` beside a ``pytorch_model.bin``.
+    ValueError
+        If weights of the model are not in the file.
+    """
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    folder = Path(folder)
+    files = files or [name for name in FILES if name in NEEDED or (folder / name).is_file()]
+    here_only = {"local_files_only": True, "trust_remote_code": False}
+    head = {}
+    if new_head:
+        head = {"id2label": dict(enumerate(new_head)), "label2id": None, "ignore_mismatched_sizes": True}
+    with tempfile.TemporaryDirectory(prefix="calib-text-") as private, _quiet():
+        _link_files(folder, Path(private), files)
+        tokenizer = AutoTokenizer.from_pretrained(private, **here_only)
+        model, report = AutoModelForSequenceClassification.from_pretrained(
+            private,
+            dtype=torch.float32,
+            attn_implementation=attention,
+            use_safetensors=True,
+            output_loading_info=True,
+            **head,
+            **here_only,
+        )
+    body = f"{model.base_model_prefix}."
+    missing = sorted(name for name in report["missing_keys"] if not new_head or name.startswith(body))
+    if missing:
+        raise ValueError(
+            f"{folder}: expected all weights in model.safetensors, got none for {len(missing)}: {missing[0]}"
+            + ("" if new_head else "; a model that was never trained to classify needs a new head")
+        )
+    return model.eval(), tokenizer
+
+
+def class_order(model, wanted, stated=None):
+    """Where each wanted class stands among the outputs of a model.
+
+    Parameters
+    ----------
+    model
+        As `load` returns it.
+    wanted : sequence of str
+    stated : sequence of str, optional
+        Names of the outputs in their order, where the checkpoint does not know them.
+
+    Returns
+    -------
+    ndarray int64
+        ``logits[:, order]`` has the wanted order, and ``order[labels]`` are the labels that the model knows.
+
+    Raises
+    ------
+    ValueError
+        If the checkpoint names its classes LABEL_0, LABEL_1, ..., or otherwise, and none are stated.
+    """
+    known = [model.config.id2label[i] for i in range(model.config.num_labels)]
+    if stated is not None and len(stated) != len(known):
+        raise ValueError(f"classes: expected one name for each of {len(known)} outputs, got {list(stated)}")
+    try:
+        return np.array(class_permutation(known if stated is None else stated, wanted))
+    except ValueError as error:
+        raise ValueError(
+            f"classes: the outputs of the checkpoint are named {known}, expected {list(wanted)} in some order; state the "
+            f"order that its authors give, such as --classes {','.join(wanted)}, or start with a new head"
+        ) from error
+
+
+def logits_of(model, tokenizer, sentences, batch_size=16, progress=False, seconds=None, **options):
+    """Logits of a classifier, sentence by sentence or pair by pair.
+
+    Parameters
+    ----------
+    model, tokenizer
+        As `load` returns them.
+    sentences : list of str, length n
+    batch_size : int
+    progress : bool
+        Show a progress bar where standard error is a terminal.
+    seconds : list of str, length n, optional
+        The second sentence of each pair.
+    **options
+        Of `encode`.
+
+    Returns
+    -------
+    ndarray float32 (n, K)
+    """
+    import torch
+    from tqdm import tqdm
+
+    batch_size = as_count(batch_size, "batch_size")
+    if not len(sentences):
+        raise ValueError("sentences: expected at least one, got none")
+    columns = [sentences] if seconds is None else [sentences, seconds]
+    starts = range(0, len(sentences), batch_size)
+    logits = []
+    with torch.inference_mode():
+        for start in tqdm(starts, desc="predict", unit="batch", disable=None if progress else True):
+            batch = [column[start : start + batch_size] for column in columns]
+            logits.append(model(**encode(model, tokenizer, *batch, **options)).logits.cpu().numpy())
+    return np.concatenate(logits)
+
+
+def encode(model, tokenizer, *texts, padding="max_length", segments=True):
+    """Turn texts into the tensors that a model takes, on its device, cut to 128 tokens.
+
+    A tokenizer can make more than its model has a use for, or less than it needs: ``token_type_ids`` say which of
+    two sentences a token belongs to. BERT needs them, DistilBERT does not know them.
+
+    Parameters
+    ----------
+    model, tokenizer
+    *texts : list of str
+        One list of n sentences, or two for n pairs.
+    padding : {"max_length", "longest"}
+        Pad to 128 tokens, or to the longest of these texts.
+    segments : bool
+        False leaves ``token_type_ids`` out, as some published code does.
+
+    Returns
+    -------
+    dict
+        Integer tensors by argument name.
+    """
+    tokens = tokenizer(
+        *texts,
+        padding=padding,
+        truncation=True,
+        max_length=MAX_TOKENS,
+        return_tensors="pt",
+        return_token_type_ids=True,
+    )
+    taken = set(inspect.signature(model.forward).parameters) - (set() if segments else {"token_type_ids"})
+    return {name: tensor.to(model.device) for name, tensor in tokens.items() if name in taken}
+
+
+def _link_files(folder, private, names):
+    """Link the files of a checkpoint, and only those, into a private folder."""
+    for name in names:
+        path = folder.resolve() / name
+        if not path.is_file():
+            raise DataUnavailable(
+                f"{name}: not found, looked for {path}; get the checkpoint with `fetch_checkpoint` or `fetch_model`, or "
+                "save it with transformers' save_pretrained"
+            )
+        (private / name).symlink_to(path)
+
+
+@contextmanager
+def _quiet():
+    """Keep transformers from logging and from drawing progress bars."""
+    from transformers.utils import logging
+
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
