@@ -8,12 +8,16 @@ from typing import Annotated
 
 import typer
 
+from calib.models import command
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Calibration of classifiers: data, fits, notebooks of the book.",
+    help="Calibration of classifiers: data, fits, models, notebooks of the book.",
 )
+app.add_typer(command.train, name="train")
+app.command()(command.predict)
 
 
 def _fail(error):

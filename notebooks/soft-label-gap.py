@@ -43,6 +43,7 @@ dataset = "cifar10h"  # cifar10h, chaosnli-s or chaosnli-m
 model = "resnet110"  # resnet110 for cifar10h; bert-base-uncased or roberta-base for ChaosNLI
 seeds = [0]  # training seeds of the model
 protocols = ["paper"]  # validation set: "paper" as published, "clean" without soft-labelled items
+folder = None  # predictions of your own, <folder>/<dataset>/<model>-<seed>.npz; None: the published ones
 
 # %% tags=["hide-input", "remove-output"]
 DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
@@ -59,7 +60,7 @@ glue(where=where, seeds=", ".join(map(str, seeds)))
 # everything is judged on the second. The validation set has hard labels only.
 
 # %%
-data = {seed: load_soft_labels(dataset, model, seed) for seed in seeds}
+data = {seed: load_soft_labels(dataset, model, seed, folder) for seed in seeds}
 validation, soft, n_missing = data[seeds[0]]
 first, second = halves(soft)
 glue(n_first=len(first), n_second=len(second), n_missing=n_missing)

@@ -44,21 +44,22 @@ def save_examples(path, splits, record=None):
     path : path
         Ends in ``.npz``. The record has the same name with ``.json``, and is written first.
     splits : dict of str to Predictions
-        By the name of the split, such as "validation" and "test"; with class names, ids unique in all of them.
+        By the name of the split, such as "validation" and "test"; with class names.
     record : dict, optional
     """
     path = Path(path)
     if path.suffix != ".npz":
         raise ValueError(f"path: expected a name that ends in .npz, got {path}")
     parts = list(splits.values())
-    ids = np.concatenate([part.ids for part in parts])
-    logits = np.concatenate([part.logits for part in parts]).astype(np.float32)
     names = parts[0].class_names
-    whole = Predictions(ids, logits, class_names=names)
     if names is None or any(part.class_names != names for part in parts):
         raise ValueError(f"splits: expected the same class names in each, got {[part.class_names for part in parts]}")
-    split = np.repeat(list(splits), [len(part) for part in parts])
-    fields = {"ids": whole.ids, "logits": whole.logits, "split": split, "class_names": np.array(names)}
+    fields = {
+        "ids": np.concatenate([part.ids for part in parts]),
+        "logits": np.concatenate([part.logits for part in parts]).astype(np.float32),
+        "split": np.repeat(list(splits), [len(part) for part in parts]),
+        "class_names": np.array(names),
+    }
     if record is not None:
         text = json.dumps(record, indent=1, sort_keys=True) + "\n"
         write_whole(path.with_suffix(".json"), lambda file: file.write(text.encode()))
@@ -85,8 +86,8 @@ def load_examples(path):
     try:
         with np.load(path, allow_pickle=False) as file:
             ids, logits, split, names = (file[field] for field in FIELDS)
-        whole = Predictions(ids, logits, class_names=names.tolist())
-        return {name: whole.select(split == name) for name in dict.fromkeys(split.tolist())}
+        rows = {name: split == name for name in dict.fromkeys(split.tolist())}
+        return {name: Predictions(ids[at], logits[at], class_names=names.tolist()) for name, at in rows.items()}
     except FileNotFoundError:
         raise DataUnavailable(f"{path}: not found; make it with `calib train` or `calib predict`") from None
     except (OSError, KeyError, ValueError, EOFError, TypeError, IndexError, zipfile.BadZipFile) as error:

@@ -5,6 +5,7 @@ import json
 import pickle
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +65,7 @@ def load_sst2():
     return Predictions(ids, logits, labels, class_names=SST2_CLASSES)
 
 
-def load_soft_labels(dataset, model, seed):
+def load_soft_labels(dataset, model, seed, folder=None):
     """Validation set and soft-labelled set of one data set, model and training seed.
 
     Parameters
@@ -73,11 +74,17 @@ def load_soft_labels(dataset, model, seed):
     model : str
         "resnet110" for CIFAR-10H; "bert-base-uncased" (ChaosNLI-S only) or "roberta-base".
     seed : int
+    folder : path, optional
+        Where predictions of our own lie, as ``<dataset>/<model>-<seed>.npz``; without it, the published ones are read.
 
     Returns
     -------
     SoftLabelData
     """
+    if folder is not None and dataset in ("cifar10h", *SUBSETS):
+        from calib.data.own import load_own
+
+        return load_own(Path(folder) / dataset / f"{model}-{seed}.npz", dataset)
     if dataset == "cifar10h":
         return load_cifar10h(model, seed)
     if dataset in SUBSETS:
@@ -106,22 +113,44 @@ def load_chaosnli(subset, model, seed):
     by uid in the "dev" and "test" files; their hard label is the majority of the 100 votes, ties to the lower class.
     Columns are put in the order entailment, neutral, contradiction.
     """
-    votes_name, predictions_name = SUBSETS[subset]
-    development = _nli_predictions(f"chaosnli/predictions/{predictions_name}_dev_{model}_{seed}.json")
-    test = _nli_predictions(f"chaosnli/predictions/{predictions_name}_test_{model}_{seed}.json")
-    items = _json_lines(f"chaosnli/chaosNLI_{votes_name}.jsonl")
+    _, predictions_name = SUBSETS[subset]
+    development = load_nli_predictions(f"chaosnli/predictions/{predictions_name}_dev_{model}_{seed}.json")
+    test = load_nli_predictions(f"chaosnli/predictions/{predictions_name}_test_{model}_{seed}.json")
+    counts = load_votes(subset)
 
     logits = dict(zip([*development.ids, *test.ids], [*development.logits, *test.logits]))
-    found = [item for item in items if item["uid"] in logits]
-    votes = np.array([item["label_count"] for item in found])
+    found = [uid for uid in counts if uid in logits]
+    votes = np.array([counts[uid] for uid in found])
     soft = Predictions(
-        ids=[item["uid"] for item in found],
-        logits=[logits[item["uid"]] for item in found],
+        ids=found,
+        logits=[logits[uid] for uid in found],
         labels=votes.argmax(axis=1),
         votes=votes,
         class_names=NLI_CLASSES,
     )
-    return SoftLabelData(development, soft, n_missing=len(items) - len(found))
+    return SoftLabelData(development, soft, n_missing=len(counts) - len(found))
+
+
+def load_votes(subset):
+    """The 100 votes on each item of a part of ChaosNLI, by uid, in the order of the file."""
+    votes_name, _ = SUBSETS[subset]
+    return {item["uid"]: item["label_count"] for item in _json_lines(f"chaosnli/chaosNLI_{votes_name}.jsonl")}
+
+
+def load_nli_predictions(name):
+    """Predictions and labels of one registered file, in the order entailment, neutral, contradiction."""
+    if name not in REGISTRY:
+        known = ", ".join(known for known in REGISTRY if known.startswith("chaosnli/predictions/"))
+        raise ValueError(f"model, seed: expected those of a registered file, got {name}; registered are {known}")
+    rows = _json_lines(name)
+    order = class_permutation(NLI_PREDICTION_CLASSES, NLI_CLASSES)
+    position = np.argsort(order)  # where each class of the file stands in our order
+    return Predictions(
+        ids=[row["uid"] for row in rows],
+        logits=np.array([row["logits"] for row in rows])[:, order],
+        labels=position[[row["true"] for row in rows]],
+        class_names=NLI_CLASSES,
+    )
 
 
 def load_original_labels(subset):
@@ -245,18 +274,3 @@ def _named(split, logits):
 
 def _json_lines(name):
     return load_json_lines(read(name))
-
-
-def _nli_predictions(name):
-    if name not in REGISTRY:
-        known = ", ".join(known for known in REGISTRY if known.startswith("chaosnli/predictions/"))
-        raise ValueError(f"model, seed: expected those of a registered file, got {name}; registered are {known}")
-    rows = _json_lines(name)
-    order = class_permutation(NLI_PREDICTION_CLASSES, NLI_CLASSES)
-    position = np.argsort(order)  # where each class of the file stands in our order
-    return Predictions(
-        ids=[row["uid"] for row in rows],
-        logits=np.array([row["logits"] for row in rows])[:, order],
-        labels=position[[row["true"] for row in rows]],
-        class_names=NLI_CLASSES,
-    )

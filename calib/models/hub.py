@@ -111,6 +111,6 @@ def fetch_model(name, revision=None):
     except (OSError, HTTPError, RuntimeError, HFValidationError) as error:
         raise DataUnavailable(
             f"{name}: not found, looked for a folder of that name, in {constants.HF_HUB_CACHE} and at "
-            f"{constants.ENDPOINT} ({' '.join(str(error).split())[:200]}); run it where the hub can be reached, copy the "
-            "hub's cache (HF_HOME) from such a machine, or name a folder that holds the checkpoint"
+            f"{constants.ENDPOINT} ({' '.join(str(error).split())[:200]}); run it where the hub can be reached, copy "
+            "the hub's cache (HF_HOME) from such a machine, or name a folder that holds the checkpoint"
         ) from error

@@ -1,4 +1,4 @@
-"""Classifiers of sentences and of sentence pairs: loaded from a folder, their classes in a known order, run in float32."""
+"""Classifiers of sentences and of pairs: loaded from a folder, their classes in a known order, run in float32."""
 
 import inspect
 import tempfile
@@ -108,8 +108,8 @@ def class_order(model, wanted, stated=None):
         return np.array(class_permutation(known if stated is None else stated, wanted))
     except ValueError as error:
         raise ValueError(
-            f"classes: the outputs of the checkpoint are named {known}, expected {list(wanted)} in some order; state the "
-            f"order that its authors give, such as --classes {','.join(wanted)}, or start with a new head"
+            f"classes: the outputs of the checkpoint are named {known}, expected {list(wanted)} in some order; state "
+            f"the order that its authors give, such as --classes {','.join(wanted)}, or start with a new head"
         ) from error
 
 
@@ -188,8 +188,8 @@ def _link_files(folder, private, names):
         path = folder.resolve() / name
         if not path.is_file():
             raise DataUnavailable(
-                f"{name}: not found, looked for {path}; get the checkpoint with `fetch_checkpoint` or `fetch_model`, or "
-                "save it with transformers' save_pretrained"
+                f"{name}: not found, looked for {path}; get the checkpoint with `fetch_checkpoint` or `fetch_model`, "
+                "or save it with transformers' save_pretrained"
             )
         (private / name).symlink_to(path)
 

@@ -1,0 +1,76 @@
+"""Our own predictions joined with the labels and votes of others, by id: what the study of the gap reads."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from calib.data import loaders
+from calib.data.examples import load_examples
+from calib.data.registry import DataUnavailable, read
+from calib.predictions import Predictions
+
+
+def load_own(path, dataset):
+    """Validation set and soft-labelled set of a per-example file that `calib train` wrote.
+
+    Parameters
+    ----------
+    path : path
+        See `calib.data.examples`.
+    dataset : {"cifar10h", "chaosnli-s", "chaosnli-m"}
+
+    Returns
+    -------
+    calib.data.SoftLabelData
+
+    Raises
+    ------
+    DataUnavailable
+        If the file is none, has not both sets, or a label of its validation set is not known here.
+    """
+    splits = load_examples(path)
+    soft = "test" if dataset == "cifar10h" else "soft"
+    if set(splits) != {"validation", soft}:
+        raise DataUnavailable(f"{path}: expected the splits validation and {soft}, found {', '.join(splits)}")
+    join = _cifar10h if dataset == "cifar10h" else _chaosnli
+    return join(path, dataset, splits["validation"], splits[soft])
+
+
+def _cifar10h(path, dataset, validation, test):
+    from calib.models.images import train_labels
+
+    votes = loaders.load_npy(read("cifar10h/cifar10h-counts.npy"))
+    labels = loaders.load_npy(read("cifar10/cifar10_test_set_original_labels.npy"))
+    return loaders.SoftLabelData(
+        replace(validation, labels=train_labels(validation.ids)),
+        *_join(test, [f"test-{i}" for i in range(len(votes))], labels, votes),
+    )
+
+
+def _chaosnli(path, dataset, validation, soft):
+    votes = loaders.load_votes(dataset)
+    known = {}
+    for source in ("SNLI", "MNLI"):
+        for half in ("dev", "test"):
+            rows = loaders.load_nli_predictions(f"chaosnli/predictions/{source}_{half}_roberta-base_0.json")
+            known |= dict(zip(rows.ids.tolist(), rows.labels.tolist()))
+    unknown = [name for name in validation.ids.tolist() if name not in known]
+    if unknown:
+        raise DataUnavailable(
+            f"{path}: expected a validation set from the development sets of SNLI or MNLI, whose labels are known here by "
+            f"uid, found {len(unknown)} others, the first {unknown[0]!r}"
+        )
+    labels = np.array([known[name] for name in validation.ids.tolist()])
+    counts = np.array(list(votes.values()))
+    return loaders.SoftLabelData(
+        replace(validation, labels=labels), *_join(soft, list(votes), counts.argmax(axis=1), counts)
+    )
+
+
+def _join(predictions, ids, labels, votes):
+    """Predictions in the order of `ids` with labels and votes, and how many ids have none."""
+    row = {name: i for i, name in enumerate(predictions.ids.tolist())}
+    found = [i for i, name in enumerate(ids) if name in row]
+    logits = predictions.logits[[row[ids[i]] for i in found]]
+    joined = Predictions([ids[i] for i in found], logits, labels[found], votes[found], predictions.class_names)
+    return joined, len(ids) - len(found)

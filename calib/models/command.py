@@ -1,0 +1,179 @@
+"""The commands ``calib train`` and ``calib predict``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+train = typer.Typer(
+    no_args_is_help=True,
+    help="Train a model from raw images or sentences and write its logits. Killed, the same command goes on.",
+)
+
+Out = Annotated[
+    Path,
+    typer.Option("--output", "-o", help="file of logits to write, .npz; the record of the run lies beside it, .json"),
+]
+Seed = Annotated[int, typer.Option(min=0, help="of everything random")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU where there is one")]
+Precision = Annotated[str, typer.Option(help="of training: bfloat16, float32, or auto: bfloat16 where it is faster")]
+Checkpoint = Annotated[
+    Path | None, typer.Option(help="where the state of the training is kept; by default beside the output, .pt")
+]
+Classes = Annotated[
+    str | None,
+    typer.Option(help="order of the model's outputs, e.g. contradiction,entailment,neutral, where it does not know it"),
+]
+Segments = Annotated[bool, typer.Option(help="tell the model which sentence a token belongs to, if it takes that")]
+Revision = Annotated[str | None, typer.Option(help="commit of the model on the hub, to pin it")]
+Dataset = Annotated[str, typer.Option(help="chaosnli-s or chaosnli-m: whose items are predicted")]
+
+
+def _fail(error):
+    typer.echo(f"error: {error}", err=True)
+    raise typer.Exit(1)
+
+
+def _told(function, *arguments, **options):
+    """Call, and turn what can be expected to go wrong into one line."""
+    from calib.data import DataUnavailable
+
+    try:
+        from calib.models.checkpoint import CheckpointError
+        from calib.models.training import OutOfMemory
+    except ImportError as error:
+        _fail(f"{error}; models need torch, torchvision and transformers: pip install 'calib[models]'")
+    try:
+        record = function(*arguments, **options)
+    except (DataUnavailable, CheckpointError, OutOfMemory, ValueError, OSError) as error:
+        _fail(error)
+    sets = [name for name in ("validation", "test", "soft") if name in record]
+    what = "; ".join(f"{name}: n = {record[name]['n']}, accuracy = {record[name]['accuracy']:.4f}" for name in sets)
+    typer.echo(f"{options['out']}: {what}")
+
+
+@train.command()
+def vision(
+    output: Out,
+    model: Annotated[
+        str, typer.Option(help="resnet8, resnet14, resnet20, resnet32 (for CPUs), resnet18, resnet50, resnet101")
+    ] = "resnet20",
+    seed: Seed = 42,
+    epochs: Annotated[int, typer.Option(min=1, help="passes over the training images")] = 30,
+    batch_size: Annotated[int, typer.Option(min=2, help="images at a time")] = 128,
+    images: Annotated[
+        str, typer.Option(help="original: the archive, downloaded once; jpeg: the lossy copies in the data folder")
+    ] = "original",
+    limit: Annotated[int | None, typer.Option(min=10, help="only so many images, to try it out")] = None,
+    augment_validation: Annotated[bool, typer.Option(help="crop and flip the validation images too")] = False,
+    precision: Precision = "auto",
+    device: Device = "auto",
+    checkpoint: Checkpoint = None,
+):
+    """Train a residual network on CIFAR-10; write its logits on validation and test images.
+
+    To try it: calib train vision --model resnet8 --epochs 1 --images jpeg --limit 1000 -o _build/try.npz
+    """
+    from calib.models.vision import train
+
+    _told(
+        train,
+        out=output,
+        model=model,
+        seed=seed,
+        epochs=epochs,
+        batch_size=batch_size,
+        images=images,
+        precision=precision,
+        device=device,
+        limit=limit,
+        augment_validation=augment_validation,
+        checkpoint=checkpoint,
+    )
+
+
+@train.command()
+def nli(
+    output: Out,
+    start: Annotated[str, typer.Option(help="model to begin with: a folder, or a name on the Hugging Face hub")],
+    training: Annotated[Path, typer.Option(help="training pairs, e.g. snli_1.0_train.jsonl of SNLI 1.0")],
+    validation: Annotated[Path, typer.Option(help="validation pairs, e.g. snli_1.0_dev.jsonl")],
+    dataset: Dataset = "chaosnli-s",
+    seed: Seed = 42,
+    epochs: Annotated[int, typer.Option(min=1, help="passes over the examples")] = 1,
+    examples: Annotated[int, typer.Option(min=1, help="how many training pairs, chosen by seed")] = 10_000,
+    batch_size: Annotated[int, typer.Option(min=1, help="pairs at a time")] = 16,
+    classes: Classes = None,
+    new_head: Annotated[bool, typer.Option(help="the model does not classify pairs yet: give it a new layer")] = False,
+    segments: Segments = True,
+    revision: Revision = None,
+    precision: Precision = "auto",
+    device: Device = "auto",
+    checkpoint: Checkpoint = None,
+):
+    """Fine-tune a classifier of sentence pairs; write its logits on validation pairs and on ChaosNLI, by uid."""
+    from calib.models.nli import train
+
+    _told(
+        train,
+        out=output,
+        dataset=dataset,
+        start=start,
+        training_file=training,
+        validation_file=validation,
+        seed=seed,
+        epochs=epochs,
+        examples=examples,
+        batch_size=batch_size,
+        classes=classes.split(",") if classes else None,
+        new_head=new_head,
+        segments=segments,
+        revision=revision,
+        precision=precision,
+        device=device,
+        checkpoint=checkpoint,
+    )
+
+
+def predict(
+    start: Annotated[
+        str, typer.Argument(help="a checkpoint of `calib train`, .pt; or a model of pairs: folder or hub name")
+    ],
+    output: Out,
+    dataset: Dataset = "chaosnli-s",
+    validation: Annotated[Path | None, typer.Option(help="validation pairs, e.g. snli_1.0_dev.jsonl")] = None,
+    classes: Classes = None,
+    segments: Segments = True,
+    revision: Revision = None,
+    augment_validation: Annotated[bool, typer.Option(help="crop and flip the validation images")] = False,
+    device: Device = "auto",
+):
+    """Write the logits of a model that is already trained. The options of sentence pairs do not matter for images."""
+    from calib.models import nli, vision
+
+    if _task(start) == "vision":
+        _told(vision.predict, checkpoint=start, out=output, device=device, augment_validation=augment_validation)
+    else:
+        _told(
+            nli.predict,
+            start=start,
+            out=output,
+            dataset=dataset,
+            validation_file=validation,
+            classes=classes.split(",") if classes else None,
+            segments=segments,
+            revision=revision,
+            device=device,
+        )
+
+
+def _task(start):
+    """What a checkpoint of ours was trained for; anything else is a model of pairs."""
+    from calib.models.checkpoint import CheckpointError, read
+
+    if not start.endswith(".pt"):
+        return "nli"
+    try:
+        return read(start)["recipe"]["task"]
+    except CheckpointError as error:
+        _fail(error)

@@ -1,0 +1,200 @@
+"""Fine-tune a classifier of sentence pairs and write its logits on ChaosNLI, by uid: the recipe of the gap paper.
+
+10,000 examples of the data set's own training file, one epoch, AdamW at 2e-5, 128 tokens. Sentences come from the files
+that the authors of SNLI and MNLI distribute, which alone carry the ids by which ChaosNLI names its items.
+"""
+
+import hashlib
+import time
+from pathlib import Path
+
+import numpy as np
+
+from calib.checks import as_count
+from calib.data.examples import save_examples
+from calib.data.loaders import NLI_CLASSES
+from calib.models import hub, text
+from calib.models.pairs import chaosnli_pairs, read_pairs
+from calib.predictions import Predictions
+from calib.scores import accuracy, nll
+
+
+def train(
+    out,
+    dataset,
+    start,
+    training_file,
+    validation_file,
+    seed=42,
+    epochs=1,
+    examples=10_000,
+    batch_size=16,
+    classes=None,
+    new_head=False,
+    segments=True,
+    revision=None,
+    precision="auto",
+    device="auto",
+    checkpoint=None,
+    save_every=50,
+):
+    """Fine-tune, or go on where the checkpoint stands, then write logits of the validation file and of ChaosNLI.
+
+    Parameters
+    ----------
+    out : path
+        The per-example file to write, ``.npz``, with the run record beside it: see `calib.data.examples`.
+    dataset : {"chaosnli-s", "chaosnli-m"}
+    start : str
+        The checkpoint to begin with: a folder, or a name on the hub.
+    training_file, validation_file : path
+        See `calib.models.pairs.read_pairs`.
+    seed : int
+        Of the choice of examples, their order, dropout and a new head.
+    epochs, examples, batch_size : int
+    classes : sequence of str, optional
+        Names of the outputs of `start`, where it does not know them; see `calib.models.text.class_order`.
+    new_head : bool
+        Begin with a new last layer, for a checkpoint that does not classify pairs.
+    segments : bool
+        See `calib.models.text.encode`.
+    revision : str, optional
+        Hash of a commit of `start` on the hub.
+    precision : {"auto", "bfloat16", "float32"}
+        Of training; logits are always computed in float32.
+    device : str
+        "auto", "cpu", "cuda" or another that torch knows.
+    checkpoint : path, optional
+        By default `out` with ``.pt``.
+    save_every : int
+        Batches after which the checkpoint is written, besides after each epoch.
+
+    Returns
+    -------
+    dict
+        The run record.
+    """
+    import torch
+
+    from calib.models import training
+
+    checkpoint = Path(out).with_suffix(".pt") if checkpoint is None else Path(checkpoint)
+    device = training.choose_device(device)
+    pairs, validation, soft = read_pairs(training_file), read_pairs(validation_file), chaosnli_pairs(dataset)
+    folder = hub.fetch_model(start, revision)
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[: as_count(examples, "examples")])
+    recipe = {
+        "task": "nli",
+        "dataset": dataset,
+        "start": str(start),
+        "revision": revision,
+        "start_sha256": _hashes(folder),
+        "training_sha256": pairs.sha256,
+        "seed": as_count(seed, "seed", minimum=0),
+        "epochs": as_count(epochs, "epochs"),
+        "examples": len(chosen),
+        "batch_size": as_count(batch_size, "batch_size"),
+        "classes": None if classes is None else list(classes),
+        "new_head": new_head,
+        "segments": segments,
+        "tokens": text.MAX_TOKENS,
+        "precision": training.choose_precision(precision, device),
+        "optimiser": "AdamW, learning rate 2e-5, weight decay 0.01",
+        "schedule": "constant",
+    }
+    with torch.random.fork_rng(), training.memory_explained(f"{start} on {device}"):
+        torch.manual_seed(seed)
+        model, tokenizer, order = _classifier(folder, recipe, device)
+        optimiser = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01)
+        schedule = torch.optim.lr_scheduler.ConstantLR(optimiser, factor=1.0)
+        parts = {"network": model, "optimiser": optimiser, "schedule": schedule}
+        targets = torch.from_numpy(order[pairs.labels[chosen]]).to(device)
+
+        def step(rows):
+            sentences = pairs.select(chosen[rows.numpy()])
+            tokens = text.encode(model, tokenizer, *sentences, padding="longest", segments=segments)
+            with training.autocast(device, recipe["precision"]):
+                logits = model(**tokens).logits
+            logits, target = logits.float(), targets[rows.to(device)]
+            return torch.nn.functional.cross_entropy(logits, target), (logits.argmax(dim=1) == target).sum()
+
+        history = training.fit(parts, step, len(chosen), recipe, checkpoint, save_every)
+        return _write(out, (model, tokenizer, order), {"validation": validation, "soft": soft}, recipe, history, pairs)
+
+
+def predict(start, out, dataset, validation_file=None, classes=None, segments=True, revision=None, device="auto"):
+    """Write the logits of a classifier of pairs that is there, without training it.
+
+    Parameters
+    ----------
+    start : str
+        A checkpoint of `train`, ``.pt``; or a folder, or a name on the hub.
+    out, dataset, validation_file, classes, segments, revision, device
+        As in `train`; classes, segments and revision of a checkpoint of `train` are those of its recipe.
+
+    Returns
+    -------
+    dict
+        The run record.
+    """
+    import torch
+
+    from calib.models import training
+    from calib.models.checkpoint import read as read_checkpoint
+
+    device, history, states = training.choose_device(device), [], None
+    recipe = {"task": "nli", "start": str(start), "revision": revision, "segments": segments, "new_head": False}
+    recipe |= {"classes": None if classes is None else list(classes), "tokens": text.MAX_TOKENS}
+    if Path(start).suffix == ".pt":
+        content = read_checkpoint(start)
+        recipe, history, states = content["recipe"], content["progress"]["history"], content["states"]
+    folder = hub.fetch_model(recipe["start"], recipe["revision"])
+    sets = {"soft": chaosnli_pairs(dataset)}
+    if validation_file is not None:
+        sets = {"validation": read_pairs(validation_file), **sets}
+    with torch.random.fork_rng(), training.memory_explained(f"{start} on {device}"):
+        model, tokenizer, order = _classifier(folder, recipe, device)
+        if states is not None:
+            model.load_state_dict(states["network"])
+        return _write(out, (model, tokenizer, order), sets, {**recipe, "start_sha256": _hashes(folder)}, history)
+
+
+def _hashes(folder):
+    """SHA-256 of the files of a checkpoint."""
+    return {name: _sha256(folder / name) for name in text.FILES if (folder / name).is_file()}
+
+
+def _sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _classifier(folder, recipe, device):
+    """Model, tokenizer and order of classes at the start of a recipe."""
+    model, tokenizer = text.load(folder, new_head=NLI_CLASSES if recipe["new_head"] else None)
+    return model.to(device), tokenizer, text.class_order(model, NLI_CLASSES, recipe["classes"])
+
+
+def _write(out, classifier, sets, recipe, history, pairs=None):
+    """Predict each set, write the per-example file and the record beside it."""
+    from calib.models import training
+
+    model, tokenizer, order = classifier
+    model.eval()
+    started, results, splits = time.monotonic(), {}, {}
+    for name, rows in sets.items():
+        logits = text.logits_of(
+            model, tokenizer, rows.premises, 32, True, rows.hypotheses, padding="longest", segments=recipe["segments"]
+        )[:, order]
+        splits[name] = Predictions(rows.ids, logits, class_names=NLI_CLASSES)
+        results[name] = {
+            "n": len(rows),
+            "n_unlabelled": rows.n_unlabelled,
+            "accuracy": accuracy(logits, rows.labels),
+            "nll": nll(logits, rows.labels),
+        }
+    results["seconds_predicting"] = round(time.monotonic() - started, 2)
+    files = [*sets.values(), *([] if pairs is None else [pairs])]
+    record = training.run_record(recipe, history, {rows.name: rows.sha256 for rows in files}, results, model.device)
+    save_examples(out, splits, record)
+    return record
