@@ -49,7 +49,8 @@ def _cifar10h(path, dataset, validation, test):
 
 def _chaosnli(path, dataset, validation, soft):
     votes = loaders.load_votes(dataset)
-    known = {}
+    known = {subset: loaders.load_original_labels(subset) for subset in loaders.SUBSETS}
+    known = {**known["chaosnli-s"], **known["chaosnli-m"]}
     for source in ("SNLI", "MNLI"):
         for half in ("dev", "test"):
             rows = loaders.load_nli_predictions(f"chaosnli/predictions/{source}_{half}_roberta-base_0.json")
@@ -57,8 +58,8 @@ def _chaosnli(path, dataset, validation, soft):
     unknown = [name for name in validation.ids.tolist() if name not in known]
     if unknown:
         raise DataUnavailable(
-            f"{path}: expected a validation set from the development sets of SNLI or MNLI, whose labels are known here by "
-            f"uid, found {len(unknown)} others, the first {unknown[0]!r}"
+            f"{path}: expected a validation set from the development sets of SNLI or MNLI, whose labels are known here "
+            f"by uid, found {len(unknown)} others, the first {unknown[0]!r}"
         )
     labels = np.array([known[name] for name in validation.ids.tolist()])
     counts = np.array(list(votes.values()))

@@ -67,7 +67,7 @@ def read(path):
     except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
         raise CheckpointError(
             f"{path}: expected a checkpoint of `calib train`, found a damaged or foreign file of "
-            f"{path.stat().st_size:,} bytes ({str(error).splitlines()[0][:100]}); delete it and run again"
+            f"{path.stat().st_size:,} bytes ({' '.join(str(error).split())[:100]}); delete it and run again"
         ) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = sorted(map(str, content))[:3] if isinstance(content, dict) else type(content).__name__

@@ -27,7 +27,7 @@ def choose_device(name="auto"):
         return torch.empty(0, device=name).device
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
-            f"device: expected one that torch can use here, got {name!r} ({str(error).splitlines()[0][:100]}); leave "
+            f"device: expected one that torch can use here, got {name!r} ({' '.join(str(error).split())[:100]}); leave "
             "--device out for the best there is, or give --device cpu"
         ) from error
 
