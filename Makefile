@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
+EPOCHS ?= 30
 CALIB_DATA ?= data
 export CALIB_DATA := $(if $(filter /%,$(CALIB_DATA)),$(CALIB_DATA),$(CURDIR)/$(CALIB_DATA))
 # A second build in this folder waits for the first, and a killed one leaves no lock behind.
@@ -12,7 +13,7 @@ ALONE = $(PYTHON) book/_tools/alone.py _build/.lock $(MAKE) --no-print-directory
 CACHES := XDG_CACHE_HOME="$(CURDIR)/_build/cache" MPLCONFIGDIR="$(CURDIR)/_build/cache/matplotlib"
 
 .DEFAULT_GOAL := help
-.PHONY: help book build test pdf contact-sheet data run verify publish measure bench lint oldest newest lock clean
+.PHONY: help book build test pdf contact-sheet data run verify publish ladder measure bench lint oldest newest lock clean
 
 help: ## show the targets and settings
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -21,6 +22,7 @@ help: ## show the targets and settings
 	@echo "  CALIB_DATA=DIR   folder of the data (now $(CALIB_DATA))"
 	@echo "  TORCH_INDEX=URL  take torch from this package index, for a build without CUDA"
 	@echo "  JOBS=N           notebooks run at once (now $(JOBS))"
+	@echo "  EPOCHS=N         passes of each run of the ladder over its images (now $(EPOCHS))"
 	@echo "  STRICT=1         fail where data are missing, instead of showing the published run"
 
 book: ## get the data, run every notebook, build the site in _build/html
@@ -58,6 +60,10 @@ verify: book ## compare every number of the last build with the published record
 publish: book ## run the tests, then renew the published record in book/published from the last build
 	$(BIN)/python -m pytest -m "not network and not record"
 	@$(BIN)/python -m calib publish
+
+ladder: $(BIN)/.installed ## train ResNet-8, 20 and 32 on CIFAR-10 with three seeds (hours; goes on where it was killed)
+	@$(BIN)/snakemake -s sweep/Snakefile --configfile sweep/ladder.yaml --config epochs=$(EPOCHS) --cores $(JOBS) \
+		--rerun-incomplete --keep-going --quiet host reason
 
 bench: $(VENV)-bench/.installed ## time calib beside its peers, and give all the same awkward input (five quiet minutes)
 	$(VENV)-bench/bin/python tests/measure/speed.py book/measured/speed.json

@@ -6,7 +6,7 @@ import numpy as np
 
 from calib.data import loaders
 from calib.data.examples import load_examples
-from calib.data.registry import DataUnavailable, read
+from calib.data.registry import DataUnavailable, data_folder, read
 from calib.predictions import Predictions
 
 
@@ -48,6 +48,8 @@ def _cifar10h(path, dataset, validation, test):
 
 
 def _chaosnli(path, dataset, validation, soft):
+    from calib.models.pairs import read_pairs
+
     votes = loaders.load_votes(dataset)
     known = {subset: loaders.load_original_labels(subset) for subset in loaders.SUBSETS}
     known = {**known["chaosnli-s"], **known["chaosnli-m"]}
@@ -55,11 +57,14 @@ def _chaosnli(path, dataset, validation, soft):
         for half in ("dev", "test"):
             rows = loaders.load_nli_predictions(f"chaosnli/predictions/{source}_{half}_roberta-base_0.json")
             known |= dict(zip(rows.ids.tolist(), rows.labels.tolist()))
+    for path in sorted((data_folder() / "nli").glob("*dev*.jsonl")):
+        rows = read_pairs(path)
+        known |= dict(zip(rows.ids, rows.labels.tolist()))
     unknown = [name for name in validation.ids.tolist() if name not in known]
     if unknown:
         raise DataUnavailable(
-            f"{path}: expected a validation set from the development sets of SNLI or MNLI, whose labels are known here "
-            f"by uid, found {len(unknown)} others, the first {unknown[0]!r}"
+            f"{path}: the labels of {len(unknown)} of {len(validation)} validation items are not known here, the first "
+            f"{unknown[0]!r}; put the file that they come from into {data_folder() / 'nli'}, such as snli_1.0_dev.jsonl"
         )
     labels = np.array([known[name] for name in validation.ids.tolist()])
     counts = np.array(list(votes.values()))

@@ -1,5 +1,7 @@
 """The commands ``calib train`` and ``calib predict``."""
 
+import logging
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -35,7 +37,10 @@ def _fail(error):
 
 
 def _told(function, *arguments, **options):
-    """Call, and turn what can be expected to go wrong into one line."""
+    """Call, and turn what can be expected to go wrong into one line; without a terminal, a line per epoch."""
+    if not sys.stderr.isatty():
+        logging.basicConfig(format="%(asctime)s %(message)s")
+        logging.getLogger("calib").setLevel(logging.INFO)
     from calib.data import DataUnavailable
 
     try:

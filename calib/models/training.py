@@ -1,5 +1,6 @@
 """What training images and training sentence pairs have in common: device, precision, the loop, the record."""
 
+import logging
 import platform
 import time
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from tqdm import tqdm
 from calib.models import checkpoint
 from calib.provenance import circumstances
 
+LOGGER = logging.getLogger(__name__)
 PRECISIONS = ("auto", "bfloat16", "float32")
 
 
@@ -140,6 +142,9 @@ def fit(parts, step, n, recipe, path, save_every=None):
             progress = {"epoch": epoch + 1, "batch": 0, "loss": 0.0, "correct": 0, "seconds": 0.0, "history": history}
             checkpoint.save(path, recipe, progress, parts)
             bar.set_postfix(loss=f"{row['loss']:.3f}", accuracy=f"{row['accuracy']:.3f}")
+            left = row["seconds"] * (recipe["epochs"] - epoch - 1) / 60
+            LOGGER.info("epoch %(epoch)d: loss %(loss).4f, accuracy %(accuracy).4f, %(seconds).0f s", row)
+            LOGGER.info("about %.0f minutes left", left)
     return progress["history"]
 
 
