@@ -52,7 +52,7 @@ def test_the_teaching_page_has_the_time_and_the_exercises_of_the_notebook(run, m
 
 
 RUN = re.compile(r"^make run .*$", flags=re.MULTILINE)
-COMMANDS = [command for name in ("teach", "re-execute") for command in RUN.findall(page(name))]
+COMMANDS = [command for name in ("teach", "re-execute", "raw-data") for command in RUN.findall(page(name))]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -243,11 +243,14 @@ def test_a_run_writes_logits_and_a_record_and_nothing_else(finished):
 
 
 @needs_images
-def test_the_caller_keeps_its_random_numbers(tmp_path):
+def test_a_run_says_what_is_left_and_leaves_the_random_numbers_of_the_caller(tmp_path, caplog):
     torch.manual_seed(5)
     before = torch.get_rng_state()
-    vision.train(tmp_path / "run.npz", **{**SMALL, "limit": 50, "epochs": 1})
+    with caplog.at_level("INFO", logger="calib"):
+        vision.train(tmp_path / "run.npz", **{**SMALL, "limit": 50, "epochs": 2})
     assert torch.equal(torch.get_rng_state(), before)
+    assert [message.split(":")[0] for message in caplog.messages[::2]] == ["epoch 1", "epoch 2"]
+    assert caplog.messages[-1] == "about 0 minutes left"
 
 
 KILLED = """
