@@ -352,6 +352,14 @@ def test_a_failed_save_leaves_the_old_checkpoint(tmp_path, monkeypatch):
     assert checkpoint.read(path)["progress"] == {"epoch": 1} and [p.name for p in tmp_path.iterdir()] == ["run.pt"]
 
 
+def test_a_save_replaces_the_old_file_and_never_writes_into_it(tmp_path):
+    path, parts = tmp_path / "run.pt", {"network": resnet.build("resnet8")}
+    checkpoint.save(path, {"seed": 1}, {"epoch": 1}, parts)
+    os.link(path, tmp_path / "old.pt")
+    checkpoint.save(path, {"seed": 1}, {"epoch": 2}, parts)
+    assert [checkpoint.read(tmp_path / name)["progress"]["epoch"] for name in ("old.pt", "run.pt")] == [1, 2]
+
+
 def test_a_missing_gpu_is_said_with_a_way_on():
     with pytest.raises(ValueError, match=r"device: expected one that torch can use here, got 'cuda:99'.* --device cpu"):
         training.choose_device("cuda:99")
