@@ -39,7 +39,7 @@ def provenance(source, parameters, data, seconds, peak_mb):
     dict
         Of values that JSON can hold; ``commit`` is None outside of a git checkout.
     """
-    commit = _git("rev-parse", "HEAD")
+    commit = git("rev-parse", "HEAD")
     return {
         "notebook": str(source),
         "parameters": parameters,
@@ -48,7 +48,7 @@ def provenance(source, parameters, data, seconds, peak_mb):
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit,
         "changed": commit is not None
-        and bool(_git("status", "--porcelain", "--", "calib", "notebooks", "requirements.lock")),
+        and bool(git("status", "--porcelain", "--", "calib", "notebooks", "requirements.lock")),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
@@ -58,10 +58,11 @@ def provenance(source, parameters, data, seconds, peak_mb):
     }
 
 
-def _git(*arguments):
-    """What git says, None where there is no git or no repository."""
+def git(*arguments, folder=None):
+    """What git says in a folder, by default the current one; None where there is no git or no repository."""
+    command = ["git", *arguments]
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)  # noqa: S603, S607
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()
