@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calib.names import MODELS
 from calib.published import NUMBER, as_printed, half_up
 from calib.reliability import wilson_interval
-from calib.seeds import NAMES, SCALES, configurations, named, ordered_pairs, trend_p
+from calib.seeds import SCALES, configurations, named, ordered_pairs, trend_p
 
 HOLDS, QUALIFIED, FAILS = "holds", "holds with a qualification", "does not hold"
 VISION, LANGUAGE = ("cifar10h",), ("chaosnli-s", "chaosnli-m")
@@ -211,8 +212,8 @@ def _largest_share(runs, printed):
     gaps = _of(runs, VISION, "gap")
     largest = max(gaps, key=lambda key: gaps[key].mean())
     found = _share(runs, printed, largest, "brier_hard")
-    verdict = found.verdict if NAMES[largest[1]] in printed else FAILS
-    return found._replace(verdict=verdict, evidence=f"{NAMES[largest[1]]} {found.evidence}")
+    verdict = found.verdict if MODELS[largest[1]] in printed else FAILS
+    return found._replace(verdict=verdict, evidence=f"{MODELS[largest[1]]} {found.evidence}")
 
 
 def _over_deviation(runs, printed, datasets, threshold):

@@ -129,6 +129,11 @@ def load(path):
         return json.load(file)
 
 
+def load_runs(folder, runs):
+    """Read what some runs of a build recorded, each in a file of its name in the folder: {run: {name: value}}."""
+    return merge(load(Path(folder) / f"{run}.json") for run in runs)
+
+
 def save(results, path):
     """Write results with sorted keys, whole or not at all."""
     path = Path(path)

@@ -4,20 +4,11 @@ from itertools import combinations
 
 import numpy as np
 
+from calib.names import DATASETS, MODELS
+
 BERTS = ("distilbert-base-uncased", "bert-base-uncased", "bert-large-uncased")
 SCALES = {"cifar10h": ("resnet18", "resnet50", "resnet101"), "chaosnli-s": BERTS, "chaosnli-m": BERTS}
 """Models of each data set, from small to large."""
-NAMES = {
-    "cifar10h": "CIFAR-10H",
-    "chaosnli-s": "ChaosNLI-S",
-    "chaosnli-m": "ChaosNLI-M",
-    "resnet18": "ResNet-18",
-    "resnet50": "ResNet-50",
-    "resnet101": "ResNet-101",
-    "distilbert-base-uncased": "DistilBERT",
-    "bert-base-uncased": "BERT-base",
-    "bert-large-uncased": "BERT-large",
-}
 
 
 def configurations(rows):
@@ -89,4 +80,4 @@ def named(configuration):
     'ResNet-18, CIFAR-10H'
     """
     dataset, model = configuration
-    return f"{NAMES[model]}, {NAMES[dataset]}"
+    return f"{MODELS[model]}, {DATASETS[dataset]}"

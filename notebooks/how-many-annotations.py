@@ -39,14 +39,14 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import Markdown
 
 from calib import fit_temperature
 from calib.annotation import draw_votes, fit_temperature_to_votes, simulate_annotation, vote_variance
 from calib.curves import TEMPERATURES, bootstrap_weights, lowest, score_curves, values_at, weighted_means
 from calib.data import cluster_names, load_soft_labels
 from calib.gap import halves
-from calib.plots import COLOURS, show
+from calib.names import DATASETS, MODELS
+from calib.plots import COLOURS, show, table
 from calib.resample import interval
 from calib.results import record
 
@@ -157,16 +157,8 @@ for (dataset, model, training_seed), study in studies.items():
     record(f"budget/{dataset}/{model}/{training_seed}", n=study["n"], T_soft_nll=study["T_soft_nll"], **numbers)
 
 # %% tags=["hide-input"]
-DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
-MODELS = {"resnet110": "ResNet-110", "bert-base-uncased": "BERT-base", "roberta-base": "RoBERTa-base"}
 present = list(dict.fromkeys(dataset for dataset, *_ in runs))
 titles = {key: f"{DATASETS[key[0]]}, {MODELS[key[1]]}, seed {key[2]}" for key in studies}
-
-
-def table(heads, rows):
-    """A Markdown table: words in the first column, numbers in the others."""
-    lines = ["| " + " | ".join(map(str, row)) + " |" for row in [heads, [":---", *["---:"] * (len(heads) - 1)], *rows]]
-    return Markdown("\n".join(lines))
 
 
 rows = []
@@ -174,7 +166,7 @@ for key, s in studies.items():
     one, most = (s["T"][kind][m, s["n"]] for kind, m in EXTREMES)
     rows.append([titles[key], *(f"{s[name]:.2f}" for name in ("T_hard", "T_oracle", "T_soft_nll")),
                  f"{one.mean():.2f} ({one.std():.2f})", f"{most.mean():.2f} ({most.std():.2f})"])
-table(["temperature", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "all votes", "one vote", f"majority of {many}"], rows)
+table("lrrrrr", ["temperature", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "all votes", "one vote", f"majority of {many}"], rows)
 
 # %% tags=["hide-input", "remove-output"]
 members = {name: [s for (dataset, *_), s in studies.items() if dataset == name] for name in present}
@@ -279,7 +271,7 @@ for key, s in studies.items():
     shares = [f"{mean_of(s, 'share', kind, m):.0%} [{low:.0%}, {high:.0%}]"
               for (kind, m), (low, high) in zip(EXTREMES, (s["share_one"], s["share_most"]))]
     rows.append([titles[key], *shares, "{:.1f} [{:.1f}, {:.1f}]".format(*(1000 * x for x in s["cost"]))])
-table(["share of the gap closed", "one vote", f"majority of {many}", "difference of Brier × 1,000"], rows)
+table("lrrr", ["share of the gap closed", "one vote", f"majority of {many}", "difference of Brier × 1,000"], rows)
 
 # %% [markdown]
 # In square brackets: the 2.5 and 97.5 percentiles over draws of votes and, at the same time, resampled evaluation items, whole images (SNLI) and premises (MNLI) together. The items of the fit are held fixed. The
@@ -370,7 +362,7 @@ for size in [*sizes, None]:
 at_end = [np.mean([s["T"]["distribution"][few, sizes[0]] <= TEMPERATURES[0] * 1.001 for s in members[d]]) for d in present]
 record(RUN, smallest=sizes[0], largest=sizes[-1], vision_at_end=at_end[present.index("cifar10h")], **{f"{d}_{size}_one": average(d, "share", "distribution", few, size) for d in present for size in sizes},
        **{f"{d}_{size}_one_worst": worst(d, few, size) for d in present for size in sizes})
-table(["items, one vote on each", *(DATASETS[d] for d in present)], rows)
+table("l" + "r" * len(present), ["items, one vote on each", *(DATASETS[d] for d in present)], rows)
 
 # %% [markdown]
 # Share of the gap closed by one vote on each of a few items: mean over draws, models and seeds, and in brackets the 5th percentile over draws, lowest over models and seeds. On CIFAR-10H, where few votes disagree with the
@@ -390,7 +382,7 @@ for dataset in present:
     ratio = np.mean([within / between for between, within in pairs])
     record(RUN, **{f"{dataset}_within_between": ratio}, **{f"{dataset}_best_votes_{c}": max(1.0, np.sqrt(c * ratio)) for c in costs})
     rows.append([DATASETS[dataset], f"{ratio:.1f}", *(f"{max(1.0, np.sqrt(c * ratio)):.1f}" for c in costs)])
-table(["data", "within / between", *(f"best m, c = {c}" for c in costs)], rows)
+table("lr" + "r" * len(costs), ["data", "within / between", *(f"best m, c = {c}" for c in costs)], rows)
 
 # %% [markdown]
 # The two variances at the temperature of all votes (`calib.annotation.vote_variance`), their ratio averaged over the models and seeds of a data set.

@@ -55,6 +55,7 @@ from IPython.display import Markdown
 from calib import brier, fit_temperature, softmax
 from calib.data import cluster_names, load_cross_validated, load_original_labels, load_soft_labels
 from calib.gap import halves
+from calib.names import DATASETS, MODELS
 from calib.parts import (
     ISOTONIC_PARTS,
     PARTS,
@@ -130,8 +131,6 @@ for dataset, model, seed in studies:
 HERE = "T_hard", "T_oracle", "brier_hard", "brier_oracle", "gap", "iso_gap"  # the pages of the runs have recorded these
 for key, found in runs.items():
     record("gap/" + "/".join(map(str, key)), **{name: value for name, value in found.items() if name not in HERE})
-DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
-MODELS = {"resnet110": "ResNet-110", "bert-base-uncased": "BERT-base", "roberta-base": "RoBERTa-base"}
 paper = {key[:3]: found for key, found in runs.items() if key[3] == "paper"}
 titles = {key: f"{MODELS[key[1]]}, seed {key[2]}" for key in paper}
 groups = {(dataset, protocol): [key for key in runs if (key[0], key[3]) == (dataset, protocol)] for dataset, _, _, protocol in runs}

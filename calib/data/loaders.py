@@ -11,6 +11,7 @@ import numpy as np
 
 from calib.data import sst2
 from calib.data.registry import REGISTRY, DataUnavailable, read
+from calib.names import DATASETS
 from calib.predictions import Predictions
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -19,7 +20,6 @@ NLI_PREDICTION_CLASSES = ("entailment", "contradiction", "neutral")
 SST2_CLASSES = ("negative", "positive")
 SUBSETS = {"chaosnli-s": ("snli", "SNLI"), "chaosnli-m": ("mnli_m", "MNLI")}
 
-DOGAH_DATASETS = {"CIFAR-10H": "cifar10h", "ChaosNLI-S": "chaosnli-s", "ChaosNLI-M": "chaosnli-m"}
 DOGAH_NAMES = {
     "model": "model",
     "dataset": "dataset",
@@ -178,7 +178,8 @@ def load_dogah2026():
     """
     files = [json.loads(read(name)) for name in REGISTRY if name.startswith("dogah2026/")]
     rows = [{ours: file[theirs] for theirs, ours in DOGAH_NAMES.items()} for file in files]
-    return [{**row, "dataset": DOGAH_DATASETS[row["dataset"]]} for row in rows]
+    keys = {name: key for key, name in DATASETS.items()}
+    return [{**row, "dataset": keys[row["dataset"]]} for row in rows]
 
 
 def class_permutation(names, wanted):
