@@ -37,7 +37,7 @@ from IPython.display import Markdown
 from scipy.stats import t as student
 
 from calib import brier, ece, fit_temperature, softmax, top_label
-from calib.claims import LANGUAGE, VISION, decide, name_of, rule_of
+from calib.claims import decide, name_of, rule_of
 from calib.data import load_dogah2026, load_soft_labels
 from calib.data.loaders import SUBSETS, load_json_lines
 from calib.data.registry import read
@@ -47,6 +47,7 @@ from calib.plots import COLOURS, DASHED, label, log_axis, show, table
 from calib.published import half_up, rows
 from calib.reliability import wilson_interval
 from calib.results import load_runs, record
+from calib.rules import LANGUAGE, VISION
 from calib.seeds import configurations, named
 
 plt.style.use("calib.paper")

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from calib import audit, results
-from calib.claims import BERT_LARGE_S, FAILS, HOLDS, JUDGED_M, QUALIFIED, RULES, decide, name_of
+from calib.claims import BERT_LARGE_S, RULES, decide, name_of
 from calib.data import load_dogah2026, load_soft_labels
 from calib.data.registry import data_folder
 from calib.gap import halves
 from calib.names import DATASETS, MODELS
 from calib.published import rows
+from calib.rules import FAILS, HOLDS, JUDGED_M, QUALIFIED
 from calib.seeds import SCALES, configurations, ordered_pairs, trend_p
 from conftest import ROOT
 
