@@ -93,8 +93,8 @@ PROGRAM = digest(*PACKAGE, LOCK)
 
 if KEPT and os.environ.get("STRICT"):
     sys.exit("error: STRICT is set and data are missing for: " + ", ".join(KEPT))
-KNOWN = json.loads(Path("book/published/status.json").read_text(encoding="utf-8")) if KEPT else {}
-LOST = [run for run in KEPT if run not in KNOWN or not Path(f"book/published/{run}.ipynb").exists()]
+RECORD = Path("book/published")
+LOST = [run for run in KEPT if not (RECORD / "status.json").exists() or not (RECORD / f"{run}.ipynb").exists()]
 if LOST:
     sys.exit(f"error: data are missing for {', '.join(LOST)}, and book/published has no run of it; get the data with `make data`")
 

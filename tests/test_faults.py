@@ -3,6 +3,7 @@
 The whole chain runs on a small book of its own: two notebooks, one prose page, the project's Snakefile and extension.
 """
 
+import contextlib
 import os
 import random
 import shutil
@@ -80,7 +81,8 @@ def kill(process, after):
     """Kill a process and all that it started after some seconds; False where it had ended before."""
     time.sleep(after)
     running = process.poll() is None
-    os.killpg(process.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     return running
 
