@@ -158,7 +158,7 @@ def _parameters(assignments):
     parameters = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
-        if not equals:
+        if not equals or not value:
             _fail(f"parameters: expected name=value, got {assignment!r}; put quotes around a value with spaces")
         if name in parameters:
             _fail(f"parameter {name}: expected it once, got it twice")

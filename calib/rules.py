@@ -206,7 +206,8 @@ def rises_with_size(runs, printed, dataset):
         f"means {', '.join(f'{mean:.5f}' for mean in means)}; the larger model has the larger gap in {steps[0]} of "
         f"{sizes[0]} and in {steps[1]} of {sizes[1]} pairs of runs"
     )
-    figures = {"first_step": steps[0], "second_step": steps[1], "p": trend_p(groups)}
+    figures = {"first_step": steps[0], "second_step": steps[1], "ends": ordered_pairs(groups[0], groups[-1])}
+    figures |= {"p": trend_p(groups)}
     return Verdict(_grade(rise and steps == sizes, rise), evidence, figures)
 
 

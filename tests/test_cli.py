@@ -108,7 +108,6 @@ def test_a_missing_notebook_is_named(tmp_path):
         (".nan", ".nan"),
         ("NaN", "NaN"),
         ("!!binary aGVsbG8=", "aGVsbG8="),
-        ("", ""),
     ],
 )
 def test_a_parameter_is_what_json_reads_and_else_text(text, value):
