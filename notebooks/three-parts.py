@@ -210,7 +210,7 @@ words = [f"{DATASETS[key[0]]}, {titles[key]}: gap {found['gap']:.4f}, population
 show(
     fig,
     name="fig-three-parts",
-    caption=f"The soft-label gap of {len(paper)} independent sets of data, model and training seed, protocol paper, as the sum of what is gained by fitting "
+    caption=f"The soft-label gap of {len(paper)} sets of data, model and training seed, protocol paper, as the sum of what is gained by fitting "
     "on the population that is judged, by votes in place of one hard label, and by the Brier score in place of the NLL. A negative part is left of zero. "
     f"Judged on: {', '.join(f'{DATASETS[dataset]} n = {sizes[dataset][0]:,}' for dataset in DATASETS)}.",
     alt="; ".join(words) + ".",
