@@ -45,6 +45,14 @@ def _agrees(value, number):
     return as_printed(number, [value]) == number
 
 
+def _all_agree(values, printed):
+    """Whether each value shows the digits of its printed number; there must be as many numbers as values."""
+    numbers = NUMBER.findall(printed)
+    if len(numbers) != len(values):
+        raise ValueError(f"printed: expected {len(values)} numbers, found {len(numbers)} in {printed!r}")
+    return all(map(_agrees, values, numbers))
+
+
 def _of(runs, datasets, name):
     """Values of one name for each configuration of these data sets: {(dataset, model): array}."""
     return {key: values[name] for key, values in runs.items() if key[0] in datasets}
@@ -82,7 +90,7 @@ def range_of_means(runs, printed):
     """Holds if the lowest and the highest mean gap of a configuration agree with print."""
     gaps = _of(runs, SCALES, "gap").values()
     means, ends = [gap.mean() for gap in gaps], _ends(gaps)
-    agree = all(map(_agrees, (min(means), max(means)), NUMBER.findall(printed)))
+    agree = _all_agree([min(means), max(means)], printed)
     evidence = f"{min(means):.5f} to {max(means):.5f}; single runs {ends['run_low']:.5f} to {ends['run_high']:.5f}"
     return Verdict(_grade(agree), evidence, {"low": min(means), "high": max(means)} | ends)
 
@@ -110,7 +118,7 @@ def temperature_ratios(runs, printed, datasets):
     chosen = [values for key, values in runs.items() if key[0] in datasets]
     ratios = np.array([_ratio(values, "T_oracle", "T_hard") for values in chosen])
     low, high = ratios.min(axis=0), ratios.max(axis=0)  # one for each way of averaging
-    agree = [all(map(_agrees, ends, NUMBER.findall(printed))) for ends in zip(low, high)]
+    agree = [_all_agree(ends, printed) for ends in zip(low, high)]
     ends = _ends([values["T_oracle"] / values["T_hard"] for values in chosen])
     evidence = (
         f"{low[0]:.3f} to {high[0]:.3f} as ratios of means, {low[1]:.3f} to {high[1]:.3f} as means of ratios; "
@@ -193,12 +201,13 @@ def rises_with_size(runs, printed, dataset):
     groups = list(_of(runs, [dataset], "gap").values())
     means, steps = [gap.mean() for gap in groups], [ordered_pairs(*pair) for pair in pairwise(groups)]
     sizes = [len(a) * len(b) for a, b in pairwise(groups)]
-    rise = all(a < b for a, b in pairwise(means)) and all(map(_agrees, means, NUMBER.findall(printed)))
+    rise = all(a < b for a, b in pairwise(means)) and (not NUMBER.findall(printed) or _all_agree(means, printed))
     evidence = (
         f"means {', '.join(f'{mean:.5f}' for mean in means)}; the larger model has the larger gap in {steps[0]} of "
         f"{sizes[0]} and in {steps[1]} of {sizes[1]} pairs of runs"
     )
-    figures = {"first_step": steps[0], "second_step": steps[1], "p": trend_p(groups)}
+    figures = {"first_step": steps[0], "second_step": steps[1], "ends": ordered_pairs(groups[0], groups[-1])}
+    figures |= {"p": trend_p(groups)}
     return Verdict(_grade(rise and steps == sizes, rise), evidence, figures)
 
 
@@ -212,7 +221,8 @@ def falls_with_size(runs, printed):
     accuracies = np.array([accuracy.mean() for accuracy in _of(runs, ["chaosnli-m"], "accuracy").values()])
     low, high = (int(number.strip("-%")) for number in NUMBER.findall(printed))
     facts = all(a < b for a, b in pairwise(means)) and all(low <= int(half_up(100 * a, 0)) <= high for a in accuracies)
-    chance = (wilson_interval(accuracies * JUDGED_M, np.full(len(accuracies), JUDGED_M))[0] <= 1 / 3).all()
+    lower, upper = wilson_interval(accuracies * JUDGED_M, np.full(len(accuracies), JUDGED_M))
+    chance = ((lower <= 1 / 3) & (1 / 3 <= upper)).all()
     evidence = (
         f"in {sum(steps)} of {sum(len(a) * len(b) for a, b in pairwise(groups))} pairs of neighbours the larger model "
         f"has the smaller gap; accuracy {accuracies.min():.1%} to {accuracies.max():.1%}, uniform chance 33.3%"

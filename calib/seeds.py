@@ -27,14 +27,22 @@ def configurations(rows):
     Raises
     ------
     ValueError
-        If a configuration has no results.
+        If a configuration has no results, two for one seed, others than the first one's seeds, or a number that is not
+        finite.
     """
     found = {}
     for key in ((dataset, model) for dataset, models in SCALES.items() for model in models):
         runs = sorted((row for row in rows if (row["dataset"], row["model"]) == key), key=lambda row: row["seed"])
         if not runs:
             raise ValueError(f"rows: expected results of {named(key)}, found none")
+        seeds = [run["seed"] for run in runs]
+        expected = seeds if not found else next(iter(found.values()))["seed"].tolist()
+        if seeds != expected or len(set(seeds)) < len(seeds):
+            raise ValueError(f"rows: expected one result of {named(key)} for each of the seeds {expected}, got {seeds}")
         found[key] = {name: np.array([run[name] for run in runs]) for name in runs[0]}
+        for name, values in found[key].items():
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise ValueError(f"rows: expected finite numbers, got {name} = {values} of {named(key)}")
     return found
 
 

@@ -281,7 +281,7 @@ for (dataset, model, seed, protocol), found in runs.items():
 table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
-# The intervals of the label part grow most, since it is a difference of two fits to the same few hundred examples: now
+# On sentence pairs the intervals of the label part grow most in proportion, since it is a difference of two fits to the same few hundred examples: now
 # {glue:text}`three-parts/label_clear_refit:d` of {glue:text}`three-parts/sets:d` exclude zero. The population part
 # excludes it in {glue:text}`three-parts/population_clear:d` of {glue:text}`three-parts/runs:d` runs.
 #
@@ -365,9 +365,9 @@ glue(most_objective=max(found["random_gap_objective"] for found in paper.values(
 # | ResNet-110 | {glue:text}`gap/cifar10h/resnet110/0/paper/gap_label:.4f` [{glue:text}`gap/cifar10h/resnet110/0/paper/gap_label_low:.4f`, {glue:text}`gap/cifar10h/resnet110/0/paper/gap_label_high:.4f`] | {glue:text}`gap/cifar10h/resnet110/0/paper/gap_objective:.4f` [{glue:text}`gap/cifar10h/resnet110/0/paper/gap_objective_low:.4f`, {glue:text}`gap/cifar10h/resnet110/0/paper/gap_objective_high:.4f`] | {glue:text}`gap/cifar10h/resnet110/0/paper/random_gap_label:.4f` ({glue:text}`gap/cifar10h/resnet110/0/paper/random_gap_label_sd:.4f`) |
 # | cross-validated | {glue:text}`three-parts/cifar10h/cross-validated/gap_label:.4f` [{glue:text}`three-parts/cifar10h/cross-validated/gap_label_low:.4f`, {glue:text}`three-parts/cifar10h/cross-validated/gap_label_high:.4f`] | {glue:text}`three-parts/cifar10h/cross-validated/gap_objective:.4f` [{glue:text}`three-parts/cifar10h/cross-validated/gap_objective_low:.4f`, {glue:text}`three-parts/cifar10h/cross-validated/gap_objective_high:.4f`] | {glue:text}`three-parts/cifar10h/cross-validated/random_gap_label:.4f` ({glue:text}`three-parts/cifar10h/cross-validated/random_gap_label_sd:.4f`) |
 #
-# On images the order is another: of the ResNet's gap of {glue:text}`three-parts/cifar10h/paper/gap:.4f` hard labels make
-# {glue:text}`three-parts/cifar10h/paper/share_label:.0%` in file order and {glue:text}`three-parts/cifar10h/paper/random_share_label:.0%` over random halves. With a gap this small the
-# split decides, and no share of it should be quoted.
+# On images the order depends on the split: of the ResNet's gap of {glue:text}`three-parts/cifar10h/paper/gap:.4f` hard labels make
+# {glue:text}`three-parts/cifar10h/paper/share_label:.0%` in file order and {glue:text}`three-parts/cifar10h/paper/random_share_label:.0%` over random halves. With a gap this small
+# no share of it should be quoted.
 #
 # ## Isotonic regression
 #
@@ -434,7 +434,7 @@ points = [
     f"Votes in place of their majority gain {S['gap_label']:.4f} and {M['gap_label']:.4f}. The Brier score in place of the NLL gains {S['gap_objective']:+.4f} and "
     f"{M['gap_objective']:+.4f}: its sign changes with the halves.",
     "Before asking for votes, ask for labels from the population that the probabilities will be used on. Then ask for votes.",
-    f"On CIFAR-10H no part is above {max(paper[vision[0]][part] for part in PARTS[:3]):.4f}, and their order depends on the split.",
+    f"On CIFAR-10H no part is above {max(paper[vision[0]][part] for part in PARTS[:3]):.4f} in file order, and their order depends on the split.",
 ]
 Markdown("\n".join(f"- {point}" for point in points))
 

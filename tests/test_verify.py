@@ -29,6 +29,8 @@ from conftest import ROOT
         ("what-temperature-does", "temperature", 3.0, 3.0 + 1e-5, False),
         ("what-temperature-does", "blob_accuracy", 0.72, 0.725, True),
         ("what-temperature-does", "blob_accuracy", 0.72, 0.735, False),
+        ("what-temperature-does", "n", 500, 501, False),
+        ("what-temperature-does", "n_test", 10000, 10001, False),
         ("what-temperature-does", "isotonic_levels", 100, 104, True),
         ("what-temperature-does", "isotonic_levels", 100, 110, False),
     ],
