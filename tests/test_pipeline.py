@@ -36,7 +36,7 @@ def planned(book, **environment):
     done = subprocess.run(command, cwd=book, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(
-        r"^Job \d+: (run|keep|write|build) +(?:the )?(\S+)", done.stdout + done.stderr, flags=re.MULTILINE
+        r"^Job \d+: (run|keep|write|build) +(?:the )?([\w-]+)", done.stdout + done.stderr, flags=re.MULTILINE
     )
     return {"results" if verb == "write" else name for verb, name in found}
 
