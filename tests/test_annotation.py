@@ -225,7 +225,8 @@ def test_a_table_and_its_counts_give_the_same_fit(simulate):
 def test_a_data_frame_is_a_table():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({**TABLE, "annotator": [1, None, None, 2]}, index=[3, 1, 2, 0])
-    assert count_votes(frame, ["a", "b", "c"], ["yes", "no"]).tolist() == [[1, 0], [1, 1], [0, 1]]
+    for table in (frame, frame.astype({"annotator": "Int64"})):
+        assert count_votes(table, ["a", "b", "c"], ["yes", "no"]).tolist() == [[1, 0], [1, 1], [0, 1]]
     with pytest.raises(ValueError, match="got 'maybe'"):
         count_votes(frame.replace("no", "maybe"), ["a", "b", "c"], ["yes", "no"])
 
