@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib.checks import as_count, as_logits, as_targets
+from calib.checks import as_count, as_logits, as_names, as_probabilities, as_targets
 from calib.curves import TEMPERATURES, lowest, score_curves
 from calib.probabilities import softmax
 from calib.temperature import fit_temperature
@@ -73,8 +73,12 @@ def fit_temperature_to_votes(logits, votes, items=None, class_names=None, cluste
     Notes
     -----
     Every item weighs the same, however many votes it has: the temperature is that of the population from which the
-    items come, also where disputed items were given more votes. The interval is that of `temperature_interval`. Its
-    independent units are items, or clusters: many votes on an item do not make many items.
+    items come. The number of votes on an item may depend on the item, but not on the votes themselves. Where
+    collection went on because the first votes differed, or stopped because they agreed, the shares are biased and so
+    is the temperature: pass the first m votes on every item, m the number that all of them have.
+
+    The interval is that of `temperature_interval`. Its independent units are items, or clusters: many votes on an item
+    do not make many items.
 
     Examples
     --------
@@ -91,8 +95,8 @@ def fit_temperature_to_votes(logits, votes, items=None, class_names=None, cluste
     (400, 400, 1.0)
     """
     logits = as_logits(logits)
-    items = range(len(logits)) if items is None else items
-    class_names = range(logits.shape[1]) if class_names is None else class_names
+    items = as_names("items", range(len(logits)) if items is None else items)
+    class_names = as_names("class_names", range(logits.shape[1]) if class_names is None else class_names)
     for name, values, size in (("items", items, len(logits)), ("class_names", class_names, logits.shape[1])):
         if len(values) != size:
             raise ValueError(f"{name}: expected {size} names, as logits of shape {logits.shape}, got {len(values)}")
@@ -128,6 +132,10 @@ def draw_votes(distributions, votes_per_item, draws=200, seed=113):
     [[[1, 0], [0, 1]]] [[0, 1]]
     [[[2, 1], [0, 3]]] [[0, 1]]
     """
+    distributions, draws = as_probabilities(distributions, "distributions"), as_count(draws, "draws")
+    votes_per_item = [as_count(m, "votes_per_item") for m in votes_per_item]
+    if votes_per_item != sorted(votes_per_item):
+        raise ValueError(f"votes_per_item: expected ascending numbers, got {votes_per_item}")
     rng, counts = np.random.default_rng(seed), 0
     for more in np.diff(votes_per_item, prepend=0):
         counts = counts + rng.multinomial(more, distributions, size=(draws, len(distributions)))
@@ -162,7 +170,9 @@ def simulate_annotation(logits, distributions, designs, draws=200, seed=113):
     """
     logits = _as_finite(logits)
     distributions = as_targets(distributions, *logits.shape, name="distributions")
-    draws, n = as_count(draws, "draws"), len(logits)
+    draws, n, designs = as_count(draws, "draws"), len(logits), list(designs)
+    if not designs or any(np.shape(design) != (2,) for design in designs):
+        raise ValueError(f"designs: expected pairs, votes per item and items, at least one, got {designs}")
     numbers, sizes = (sorted({as_count(design[k], "designs") for design in designs}) for k in (0, 1))
     if sizes[-1] > n:
         raise ValueError(f"designs: expected at most {n} items, one per row of the logits, got {sizes[-1]}")
@@ -196,14 +206,15 @@ def vote_variance(logits, votes, temperature):
     logits : array_like (n, K)
         Finite.
     votes : array_like (n, K)
-        Counts, at least two votes on every item.
+        Counts on at least two items, at least two votes on every item.
     temperature : float
         The fitted one.
 
     Returns
     -------
     between, within : float
-        Unbiased for the votes that might have been given.
+        Unbiased for the votes that might have been given, but that `between` is 0 where the estimate is below: there
+        the votes explain all that items differ, and where items cost anything, more votes on an item always pay.
 
     Examples
     --------
@@ -214,12 +225,14 @@ def vote_variance(logits, votes, temperature):
     logits = _as_finite(logits)
     votes = as_counts(votes, logits.shape)
     number = votes.sum(axis=1)
+    if len(votes) < 2:
+        raise ValueError(f"votes: expected at least two items, got {len(votes)}")
     if number.min() < 2:
         raise ValueError(f"votes: expected at least two on every item, got {number.min()} in row {number.argmin()}")
     centred = logits - (softmax(logits, temperature) * logits).sum(axis=1, keepdims=True)
     means = (votes * centred).sum(axis=1) / number
     spread = (votes * (centred - means[:, None]) ** 2).sum(axis=1) / (number - 1)
-    return float(means.var(ddof=1) - (spread / number).mean()), float(spread.mean())
+    return max(float(means.var(ddof=1) - (spread / number).mean()), 0.0), float(spread.mean())
 
 
 def _as_finite(logits):

@@ -4,6 +4,8 @@ from collections import Counter
 
 import numpy as np
 
+from calib.checks import as_array, as_names, is_missing
+
 COLUMNS = ("item", "label", "annotator")
 
 
@@ -35,11 +37,12 @@ def count_votes(table, items, class_names):
     found = list(table.keys())
     if not {"item", "label"} <= set(found):
         raise ValueError(f"votes: expected columns item and label, found {found}")
-    columns = {name: np.asarray(table[name], dtype=object).tolist() for name in COLUMNS if name in found}
+    columns = {name: as_names(f"votes, column {name}", table[name]) for name in COLUMNS if name in found}
+    items, class_names = as_names("items", items), as_names("class_names", class_names)
     sizes = {name: len(values) for name, values in columns.items()}
     if len(set(sizes.values())) > 1:
         raise ValueError(f"votes: expected columns of one length, got {sizes}")
-    known = [pair for pair in zip(columns["item"], columns.get("annotator", ())) if _is_known(pair[1])]
+    known = [pair for pair in zip(columns["item"], columns.get("annotator", ())) if not is_missing(pair[1])]
     if again := _repeated(known):
         raise ValueError(
             f"votes: expected one vote of an annotator on an item, got more for item, annotator {_some(again)}"
@@ -52,7 +55,7 @@ def count_votes(table, items, class_names):
 
 def as_counts(votes, shape):
     """Votes as an array of counts, checked."""
-    votes = np.asarray(votes)
+    votes = as_array("votes", votes)
     if votes.shape != shape or votes.dtype.kind not in "iu":
         raise ValueError(
             f"votes: expected counts, integers of shape {shape} as the logits, or a table with columns item and label; "
@@ -75,7 +78,6 @@ def refuse_unvoted(counts, items):
 
 def _positions(column, values, argument, names):
     """Place of each value of a column among the names."""
-    names = np.asarray(names, dtype=object).tolist()
     places = {name: place for place, name in enumerate(names)}
     if len(places) < len(names):
         raise ValueError(f"{argument}: expected each name once, got {_some(_repeated(names))} several times")
@@ -87,10 +89,6 @@ def _positions(column, values, argument, names):
 
 def _repeated(values):
     return [value for value, number in Counter(values).items() if number > 1]
-
-
-def _is_known(annotator):
-    return annotator is not None and annotator == annotator  # NaN, where a data frame has none
 
 
 def _some(values):

@@ -106,7 +106,7 @@ def load_chaosnli(subset, model, seed):
     by uid in the "dev" and "test" files; their hard label is the majority of the 100 votes, ties to the lower class.
     Columns are put in the order entailment, neutral, contradiction.
     """
-    votes_name, predictions_name = SUBSETS[subset]
+    votes_name, predictions_name = _names_in_files(subset)
     development = _nli_predictions(f"chaosnli/predictions/{predictions_name}_dev_{model}_{seed}.json")
     test = _nli_predictions(f"chaosnli/predictions/{predictions_name}_test_{model}_{seed}.json")
     items = _json_lines(f"chaosnli/chaosNLI_{votes_name}.jsonl")
@@ -126,7 +126,7 @@ def load_chaosnli(subset, model, seed):
 
 def load_original_labels(subset):
     """The label that SNLI or MNLI itself gives to each ChaosNLI item, by uid: `old_label` in the file of votes."""
-    votes_name, _ = SUBSETS[subset]
+    votes_name, _ = _names_in_files(subset)
     letters = [name[0] for name in NLI_CLASSES]
     items = _json_lines(f"chaosnli/chaosNLI_{votes_name}.jsonl")
     return {item["uid"]: letters.index(item["old_label"]) for item in items}
@@ -164,6 +164,10 @@ def cluster_names(ids):
     >>> cluster_names(["2407214681.jpg#0r1n", "50830c", "test-17"])
     ['2407214681.jpg', '50830', 'test-17']
     """
+    ids = list(ids)
+    for name in ids:
+        if not isinstance(name, str):
+            raise ValueError(f"ids: expected strings, such as the uid of a pair, got {name!r}")
     return [re.sub(r"#.*|(?<=\d)[enc]$", "", name) for name in ids]
 
 
@@ -242,6 +246,12 @@ class _ArraysOnly(pickle.Unpickler):
 
 def _named(split, logits):
     return [f"{split}-{i}" for i in range(len(logits))]
+
+
+def _names_in_files(subset):
+    if subset not in SUBSETS:
+        raise ValueError(f"subset: expected {' or '.join(SUBSETS)}, got {subset!r}")
+    return SUBSETS[subset]
 
 
 def _json_lines(name):
