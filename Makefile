@@ -50,9 +50,14 @@ contact-sheet: book ## build the book, then picture every page at three widths, 
 data: $(BIN)/.installed ## get and check the data
 	@$(BIN)/python -m calib data
 
+# What the caller typed goes to the program as it is: make expands nothing in it.
+override P := $(value P)
+override NB := $(value NB)
+export P NB
+
 run: $(BIN)/.installed ## run one notebook with other parameters: make run NB=six-examples P="max_bins=10"
-	@$(CACHES) $(BIN)/python -m calib run "notebooks/$(NB).py" --output "_build/runs/$(NB).ipynb" \
-		--numbers "_build/runs/$(NB).json" --parameters "$$P"
+	@$(CACHES) $(BIN)/python -m calib run "notebooks/$$NB.py" --output "_build/runs/$$NB.ipynb" \
+		--numbers "_build/runs/$$NB.json" --parameters "$$P"
 
 verify: book ## compare every number of the last build with the published record
 	@$(BIN)/python -m calib verify

@@ -11,12 +11,11 @@ import os
 import shlex
 import sys
 import time
-from fnmatch import fnmatch
 from pathlib import Path
 
 import yaml
 
-from calib.data.registry import REGISTRY, data_folder, status
+from calib.data.registry import data_folder, matching, status
 from calib.publish import restore
 
 RUNS = yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
@@ -31,8 +30,7 @@ BIN = shlex.quote(str(Path(sys.executable).parent))
 
 def files_of(run):
     """Registered data files that a run reads."""
-    patterns = RUNS[run].get("data", [])
-    return [name for name in REGISTRY if any(fnmatch(name, pattern) for pattern in patterns)]
+    return [file.name for file in matching(RUNS[run].get("data", []))]
 
 
 def source_of(run):
@@ -95,8 +93,8 @@ PROGRAM = digest(*PACKAGE, LOCK)
 
 if KEPT and os.environ.get("STRICT"):
     sys.exit("error: STRICT is set and data are missing for: " + ", ".join(KEPT))
-KNOWN = json.loads(Path("book/published/status.json").read_text(encoding="utf-8")) if KEPT else {}
-LOST = [run for run in KEPT if run not in KNOWN or not Path(f"book/published/{run}.ipynb").exists()]
+RECORD = Path("book/published")
+LOST = [run for run in KEPT if not (RECORD / "status.json").exists() or not (RECORD / f"{run}.ipynb").exists()]
 if LOST:
     sys.exit(f"error: data are missing for {', '.join(LOST)}, and book/published has no run of it; get the data with `make data`")
 

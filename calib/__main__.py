@@ -1,6 +1,7 @@
 """The command line; ``calib --help`` lists its commands."""
 
 import csv
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -161,13 +162,30 @@ def _parameters(assignments):
     parameters = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
-        if not equals:
+        if not equals or not value:
             _fail(f"parameters: expected name=value, got {assignment!r}; put quotes around a value with spaces")
+        if name in parameters:
+            _fail(f"parameter {name}: expected it once, got it twice")
         try:
-            parameters[name] = yaml.safe_load(value)
+            parameters[name] = _plain(yaml.load(value, yaml.BaseLoader))  # noqa: S506 (text, lists and mappings only)
         except yaml.YAMLError as error:
-            _fail(f"parameter {name}: expected a value such as 0.5 or [1, 2], got {value!r} ({error.problem})")
+            _fail(
+                f"parameter {name}: expected a value such as 0.5 or [1,2], got {value!r} ({error.problem}); "
+                "put quotes around a value with spaces"
+            )
     return parameters
+
+
+def _plain(value):
+    """Text as JSON would read it where it does, so that 1e3 is a number and 12:30 and 010 are text."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    try:
+        return json.loads(value, parse_constant=str)
+    except ValueError:
+        return value
 
 
 @app.command()
@@ -206,7 +224,7 @@ def publish():
     try:
         address = yaml.safe_load(Path("_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
         renew(_runs(), pages, numbers, statuses, Path("book/published"), address)
-    except (NotebookError, OSError) as error:
+    except (NotebookError, OSError, ValueError) as error:
         _fail(error)
 
 
@@ -216,10 +234,13 @@ def verify():
     from calib import results
     from calib.verify import TOLERANCES, compare
 
-    old = [run for run in _runs() if not results.load(Path(f"_build/status/{run}.json"))["fresh"]]
+    try:
+        old = [run for run in _runs() if not results.load(Path(f"_build/status/{run}.json"))["fresh"]]
+        published, fresh = (results.load(Path(folder) / "results.json") for folder in ("book/published", "_build"))
+    except (OSError, ValueError) as error:
+        _fail(error)
     if old:
         _fail(f"not freshly run: {', '.join(old)}; get the data with `make data`, then run `make verify` again")
-    published, fresh = (results.load(Path(folder) / "results.json") for folder in ("book/published", "_build"))
     differences = compare(published, fresh)
     for kind, tolerance in TOLERANCES.items():
         sizes = [difference.size for difference in differences if difference.kind == kind]
@@ -247,7 +268,7 @@ def merge(
 
     try:
         results.save(results.merge(map(results.load, parts)), output)
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         _fail(error)
 
 

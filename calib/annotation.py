@@ -5,18 +5,16 @@ row i. So one label drawn at random from an item's votes gives, on average, the 
 to other votes on the same items needs one number per item, not a new curve.
 """
 
-from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
-from calib.checks import as_count, as_logits, as_targets
+from calib.checks import as_count, as_logits, as_names, as_probabilities, as_targets
 from calib.curves import TEMPERATURES, lowest, score_curves
 from calib.probabilities import softmax
 from calib.temperature import fit_temperature
 from calib.uncertainty import temperature_interval
-
-COLUMNS = ("item", "label", "annotator")
+from calib.votes import as_counts, count_votes, refuse_unvoted
 
 
 @dataclass(frozen=True)
@@ -75,8 +73,12 @@ def fit_temperature_to_votes(logits, votes, items=None, class_names=None, cluste
     Notes
     -----
     Every item weighs the same, however many votes it has: the temperature is that of the population from which the
-    items come, also where disputed items were given more votes. The interval is that of `temperature_interval`. Its
-    independent units are items, or clusters: many votes on an item do not make many items.
+    items come. The number of votes on an item may depend on the item, but not on the votes themselves. Where
+    collection went on because the first votes differed, or stopped because they agreed, the shares are biased and so
+    is the temperature: pass the first m votes on every item, m the number that all of them have.
+
+    The interval is that of `temperature_interval`. Its independent units are items, or clusters: many votes on an item
+    do not make many items.
 
     Examples
     --------
@@ -93,59 +95,16 @@ def fit_temperature_to_votes(logits, votes, items=None, class_names=None, cluste
     (400, 400, 1.0)
     """
     logits = as_logits(logits)
-    items = range(len(logits)) if items is None else items
-    class_names = range(logits.shape[1]) if class_names is None else class_names
+    items = as_names("items", range(len(logits)) if items is None else items)
+    class_names = as_names("class_names", range(logits.shape[1]) if class_names is None else class_names)
     for name, values, size in (("items", items, len(logits)), ("class_names", class_names, logits.shape[1])):
         if len(values) != size:
             raise ValueError(f"{name}: expected {size} names, as logits of shape {logits.shape}, got {len(values)}")
-    counts = count_votes(votes, items, class_names) if hasattr(votes, "keys") else _as_counts(votes, logits.shape)
-    _refuse_unvoted(counts, items)
+    counts = count_votes(votes, items, class_names) if hasattr(votes, "keys") else as_counts(votes, logits.shape)
+    refuse_unvoted(counts, items)
     shares = counts / counts.sum(axis=1, keepdims=True)
     low, high = temperature_interval(logits, shares, level, clusters)
     return VoteFit(fit_temperature(logits, shares).temperature, low, high, len(logits), int(counts.sum()))
-
-
-def count_votes(table, items, class_names):
-    """Count the votes of a table, item by item and class by class.
-
-    Parameters
-    ----------
-    table : dict of sequences, pandas data frame or the like
-        One row per vote: "item", "label", and "annotator" where it is known.
-    items, class_names : sequence
-        What the items and classes are called, in the order of the rows and columns of the result.
-
-    Returns
-    -------
-    ndarray int64 (n, K)
-
-    Raises
-    ------
-    ValueError
-        For an unknown item or label, or an annotator with several votes on one item.
-
-    Examples
-    --------
-    >>> table = {"item": ["b", "a", "b"], "label": ["no", "yes", "yes"], "annotator": [1, 1, 2]}
-    >>> count_votes(table, ["a", "b"], ["yes", "no"]).tolist()
-    [[1, 0], [1, 1]]
-    """
-    found = list(table.keys())
-    if not {"item", "label"} <= set(found):
-        raise ValueError(f"votes: expected columns item and label, found {found}")
-    columns = {name: np.asarray(table[name], dtype=object).tolist() for name in COLUMNS if name in found}
-    sizes = {name: len(values) for name, values in columns.items()}
-    if len(set(sizes.values())) > 1:
-        raise ValueError(f"votes: expected columns of one length, got {sizes}")
-    known = [pair for pair in zip(columns["item"], columns.get("annotator", ())) if _is_known(pair[1])]
-    if again := _repeated(known):
-        raise ValueError(
-            f"votes: expected one vote of an annotator on an item, got more for item, annotator {_some(again)}"
-        )
-    rows = _positions("item", columns["item"], "items", items)
-    labels = _positions("label", columns["label"], "class_names", class_names)
-    size = len(items), len(class_names)
-    return np.bincount(rows * size[1] + labels, minlength=size[0] * size[1]).reshape(size)
 
 
 def draw_votes(distributions, votes_per_item, draws=200, seed=113):
@@ -173,6 +132,10 @@ def draw_votes(distributions, votes_per_item, draws=200, seed=113):
     [[[1, 0], [0, 1]]] [[0, 1]]
     [[[2, 1], [0, 3]]] [[0, 1]]
     """
+    distributions, draws = as_probabilities(distributions, "distributions"), as_count(draws, "draws")
+    votes_per_item = [as_count(m, "votes_per_item") for m in votes_per_item]
+    if votes_per_item != sorted(votes_per_item):
+        raise ValueError(f"votes_per_item: expected ascending numbers, got {votes_per_item}")
     rng, counts = np.random.default_rng(seed), 0
     for more in np.diff(votes_per_item, prepend=0):
         counts = counts + rng.multinomial(more, distributions, size=(draws, len(distributions)))
@@ -207,7 +170,9 @@ def simulate_annotation(logits, distributions, designs, draws=200, seed=113):
     """
     logits = _as_finite(logits)
     distributions = as_targets(distributions, *logits.shape, name="distributions")
-    draws, n = as_count(draws, "draws"), len(logits)
+    draws, n, designs = as_count(draws, "draws"), len(logits), list(designs)
+    if not designs or any(np.shape(design) != (2,) for design in designs):
+        raise ValueError(f"designs: expected pairs, votes per item and items, at least one, got {designs}")
     numbers, sizes = (sorted({as_count(design[k], "designs") for design in designs}) for k in (0, 1))
     if sizes[-1] > n:
         raise ValueError(f"designs: expected at most {n} items, one per row of the logits, got {sizes[-1]}")
@@ -241,14 +206,15 @@ def vote_variance(logits, votes, temperature):
     logits : array_like (n, K)
         Finite.
     votes : array_like (n, K)
-        Counts, at least two votes on every item.
+        Counts on at least two items, at least two votes on every item.
     temperature : float
         The fitted one.
 
     Returns
     -------
     between, within : float
-        Unbiased for the votes that might have been given.
+        Unbiased for the votes that might have been given, but that `between` is 0 where the estimate is below: there
+        the votes explain all that items differ, and where items cost anything, more votes on an item always pay.
 
     Examples
     --------
@@ -257,14 +223,16 @@ def vote_variance(logits, votes, temperature):
     (0.3, 2.53)
     """
     logits = _as_finite(logits)
-    votes = _as_counts(votes, logits.shape)
+    votes = as_counts(votes, logits.shape)
     number = votes.sum(axis=1)
+    if len(votes) < 2:
+        raise ValueError(f"votes: expected at least two items, got {len(votes)}")
     if number.min() < 2:
         raise ValueError(f"votes: expected at least two on every item, got {number.min()} in row {number.argmin()}")
     centred = logits - (softmax(logits, temperature) * logits).sum(axis=1, keepdims=True)
     means = (votes * centred).sum(axis=1) / number
     spread = (votes * (centred - means[:, None]) ** 2).sum(axis=1) / (number - 1)
-    return float(means.var(ddof=1) - (spread / number).mean()), float(spread.mean())
+    return max(float(means.var(ddof=1) - (spread / number).mean()), 0.0), float(spread.mean())
 
 
 def _as_finite(logits):
@@ -272,49 +240,3 @@ def _as_finite(logits):
     if not np.isfinite(logits).all():
         raise ValueError("logits: expected finite values, got a masked class (-inf)")
     return logits
-
-
-def _as_counts(votes, shape):
-    votes = np.asarray(votes)
-    if votes.shape != shape or votes.dtype.kind not in "iu":
-        raise ValueError(
-            f"votes: expected counts, integers of shape {shape} as the logits, or a table with columns item and label; "
-            f"got shape {votes.shape} of type {votes.dtype}"
-        )
-    if votes.min() < 0:
-        row = int((votes < 0).any(axis=1).argmax())
-        raise ValueError(f"votes: expected counts of 0 or more, got {votes[row]} in row {row}")
-    return votes
-
-
-def _refuse_unvoted(counts, items):
-    none = [name for name, number in zip(items, counts.sum(axis=1)) if number == 0]
-    if none:
-        raise ValueError(
-            f"votes: expected at least one vote on every item, got none on {_some(none)}; leave those items out"
-        )
-
-
-def _positions(column, values, argument, names):
-    """Place of each value of a column among the names."""
-    names = np.asarray(names, dtype=object).tolist()
-    places = {name: place for place, name in enumerate(names)}
-    if len(places) < len(names):
-        raise ValueError(f"{argument}: expected each name once, got {_some(_repeated(names))} several times")
-    unknown = list(dict.fromkeys(value for value in values if value not in places))
-    if unknown:
-        raise ValueError(f"votes: expected in column {column} one of {argument}, {_some(names)}; got {_some(unknown)}")
-    return np.array([places[value] for value in values], dtype=np.int64)
-
-
-def _repeated(values):
-    return [value for value, number in Counter(values).items() if number > 1]
-
-
-def _is_known(annotator):
-    return annotator is not None and annotator == annotator  # NaN, where a data frame has none
-
-
-def _some(values):
-    """The first five, and how many more."""
-    return ", ".join(map(repr, values[:5])) + (f" and {len(values) - 5} more" if len(values) > 5 else "")

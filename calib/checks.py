@@ -11,12 +11,12 @@ def _describe(value):
     return f"shape {array.shape} of type {array.dtype}"
 
 
-def _array(name, value):
+def as_array(name, value, dtype=None):
     """Return `value` as an array; ragged lists and hidden entries are errors."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name}: expected an array without masked entries; choose the rows first")
     try:
-        return np.asarray(value)
+        return np.asarray(value, dtype=dtype)
     except ValueError as error:
         raise ValueError(f"{name}: expected an array of numbers, got rows that do not fit together") from error
 
@@ -28,7 +28,7 @@ def _first(rows):
 
 def as_floats(name, value, ndim):
     """Return `value` as a floating array of `ndim` axes with at least one row; its precision is kept."""
-    array = _array(name, value)
+    array = as_array(name, value)
     if array.ndim != ndim:
         axes = "(n, K)" if ndim == 2 else "(n,)"
         raise ValueError(f"{name}: expected shape {axes}, got {_describe(value)}")
@@ -94,7 +94,7 @@ def as_probabilities(probabilities, name="probabilities"):
 
 def as_labels(labels, n, n_classes, name="labels"):
     """Check hard labels (n,): integers from 0 to K - 1. A column (n, 1) is an error, never broadcast."""
-    labels = _array(name, labels)
+    labels = as_array(name, labels)
     if labels.ndim != 1 or len(labels) != n:
         hint = f"; pass {name}[:, 0]" if labels.shape == (n, 1) else ""
         raise ValueError(f"{name}: expected shape ({n},), got {_describe(labels)}{hint}")
@@ -108,7 +108,7 @@ def as_labels(labels, n, n_classes, name="labels"):
 
 def as_targets(targets, n, n_classes, name="targets"):
     """Check targets: hard labels (n,) of integer type, or distributions (n, K) whose rows sum to one."""
-    targets = _array(name, targets)
+    targets = as_array(name, targets)
     if targets.ndim != 2 or targets.shape == (n, 1):
         return as_labels(targets, n, n_classes, name)
     if targets.shape != (n, n_classes):
@@ -147,7 +147,7 @@ def as_confidence(confidence, name="confidence"):
 
 def as_correct(correct, n, name="correct"):
     """Check outcomes (n,): booleans, or numbers that are 0 or 1."""
-    correct = _array(name, correct)
+    correct = as_array(name, correct)
     if correct.shape != (n,):
         raise ValueError(f"{name}: expected shape ({n},), got {_describe(correct)}")
     if correct.dtype.kind not in "biuf":
@@ -164,3 +164,46 @@ def as_count(value, name, minimum=1):
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)) or value < minimum:
         raise ValueError(f"{name}: expected a whole number of at least {minimum}, got {value!r}")
     return int(value)
+
+
+def as_level(level):
+    """Check the level of an interval: a number between 0 and 1."""
+    if not isinstance(level, (int, float, np.integer, np.floating)) or not 0 < level < 1:
+        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
+    return level
+
+
+def as_names(name, values):
+    """Return strings, integers or the like, in a list or a column with an order, as a list."""
+    array = as_array(name, values, dtype=object)
+    if array.ndim != 1:  # no axis: a set, a generator, a string
+        got = f"a {type(values).__name__}" if array.ndim == 0 else f"shape {array.shape}"
+        raise ValueError(f"{name}: expected a list of names, such as strings or integers, got {got}")
+    names = array.tolist()
+    for row, value in enumerate(names):
+        try:
+            hash(value)
+        except TypeError:
+            raise ValueError(f"{name}: expected strings, integers or the like, got {value!r} in row {row}") from None
+    return names
+
+
+def as_clusters(clusters, n, name="clusters"):
+    """Check names of clusters (n,), none missing: the different ones in ascending order, and whose each row is."""
+    missing = [is_missing(value) for value in as_names(name, clusters)]
+    if len(missing) != n:
+        raise ValueError(f"{name}: expected {n} values, one per row, got {len(missing)}")
+    if any(missing):
+        raise ValueError(f"{name}: expected a name for each row, got none in row {missing.index(True)}")
+    try:
+        return np.unique(clusters, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"{name}: expected names of one type, got several") from error
+
+
+def is_missing(value):
+    """Whether a value is None, NaN, NaT, or NA of pandas, which does not say whether it equals itself."""
+    try:
+        return value is None or not value == value
+    except TypeError:
+        return True

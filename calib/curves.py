@@ -6,7 +6,7 @@ cost one product. The minimum is found between the points of the grid by a parab
 
 import numpy as np
 
-from calib.checks import as_logits, as_targets, as_temperature, one_hot
+from calib.checks import as_clusters, as_logits, as_targets, as_temperature, one_hot
 from calib.probabilities import shift
 from calib.resample import bootstrap_blocks
 from calib.scores import cross_entropy
@@ -64,6 +64,11 @@ def lowest(means, temperatures=TEMPERATURES):
     ndarray float64 (r,)
         The end of the grid where the minimum is there.
 
+    Raises
+    ------
+    ValueError
+        If a curve is not finite, or flat: then there is no lowest point.
+
     Examples
     --------
     >>> grid = np.geomspace(0.5, 8, 100)
@@ -71,6 +76,17 @@ def lowest(means, temperatures=TEMPERATURES):
     [3.0, 3.0]
     """
     means, at = np.atleast_2d(means), np.log(temperatures)
+    if means.ndim != 2 or means.shape[1] != len(at):
+        raise ValueError(f"means: expected {len(at)} values per curve, as temperatures, got shape {means.shape}")
+    finite = np.isfinite(means).all(axis=1)
+    if not finite.all():
+        raise ValueError(f"means: expected finite scores, got others in curve {finite.argmin()}")
+    flat = np.ptp(means, axis=1) <= 1e-12 * np.abs(means).max(axis=1)  # a sum of equal numbers is rounded
+    if flat.any():
+        raise ValueError(
+            "means: expected curves that identify a temperature, got the same score at every one in curve "
+            f"{flat.argmax()}"
+        )
     best = means.argmin(axis=1)
     inner = np.clip(best, 1, len(at) - 2)
     left, middle, right = (np.take_along_axis(means, (inner + k)[:, None], axis=1)[:, 0] for k in (-1, 0, 1))
@@ -132,9 +148,7 @@ def bootstrap_weights(n, clusters=None, replicates=2000, seed=113):
     >>> np.array_equal(weights[:, 1], weights[:, 2]), set(weights[:, [0, 1, 3]].sum(axis=1).tolist())
     (True, {3.0})
     """
-    members = np.arange(n) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    if len(members) != n:
-        raise ValueError(f"clusters: expected {n} values, one per row, got {len(members)}")
+    members = np.arange(n) if clusters is None else as_clusters(clusters, n)[1]
     size = members.max() + 1
     weights, start = np.empty((replicates, n)), 0
     for block in bootstrap_blocks(size, replicates, seed):
@@ -147,4 +161,6 @@ def bootstrap_weights(n, clusters=None, replicates=2000, seed=113):
 def weighted_means(weights, values):
     """Means of the columns of `values` (n, m), or of one column (n,), by each row of weights (r, n)."""
     totals = weights.sum(axis=1)
+    if not totals.all():
+        raise ValueError(f"weights: expected rows in each replicate, got none in replicate {totals.argmin()}")
     return (weights @ values) / (totals if np.ndim(values) == 1 else totals[:, None])

@@ -51,10 +51,6 @@ def execute(source, output, parameters=None, numbers=None, status=None, data=Non
         For an unknown parameter, a missing ``parameters`` cell, or a cell that fails or warns.
     """
     import jupytext
-    import nbformat
-    import papermill
-    from nbclient.exceptions import DeadKernelError
-    from papermill.exceptions import PapermillExecutionError
 
     source, output, parameters = Path(source), Path(output), parameters or {}
     if output.suffix != ".ipynb":
@@ -64,10 +60,34 @@ def execute(source, output, parameters=None, numbers=None, status=None, data=Non
     _check_parameters(source, notebook, parameters)
     output.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
+    executed = clean(_run_all_cells(source, notebook, parameters))
+    seconds = time.monotonic() - started
+    if not warnings:
+        _refuse_warnings(source, executed)
+    try:
+        recorded = results.collect(executed)
+    except ValueError as error:
+        raise NotebookError(f"{source}: {error}") from error
+    _resolve_numbers(source, executed)
+    if numbers:
+        results.save(recorded, numbers)
+    if status:
+        results.save(provenance(source, parameters, data or {}, seconds, _peak_mb()), status)
+    write(executed, output)
+    return recorded
+
+
+def _run_all_cells(source, notebook, parameters):
+    """Run a notebook with papermill, in its own folder; its numbers must not depend on threads or on a home."""
+    import nbformat
+    import papermill
+    from nbclient.exceptions import DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
     with tempfile.TemporaryDirectory(prefix="calib-run-") as scratch:
         environment = {**dict.fromkeys(THREADS, "1"), **dict.fromkeys(HOMES, scratch), "PYTHONHASHSEED": "0"}
         os.environ.update(environment, CALIB_DATA=str(data_folder()))  # inherited by the kernel
-        partial = Path(scratch) / output.name
+        partial = Path(scratch) / "executed.ipynb"
         try:
             papermill.execute_notebook(
                 notebook,
@@ -84,20 +104,7 @@ def execute(source, output, parameters=None, numbers=None, status=None, data=Non
         except DeadKernelError as error:
             done = sum(cell.get("execution_count") is not None for cell in nbformat.read(partial, as_version=4).cells)
             raise NotebookError(f"{source}: the kernel died in cell {done + 1}; out of memory?") from error
-        executed = clean(nbformat.read(partial, as_version=4))
-    if not warnings:
-        _refuse_warnings(source, executed)
-    try:
-        recorded = results.collect(executed)
-    except ValueError as error:
-        raise NotebookError(f"{source}: {error}") from error
-    _resolve_numbers(source, executed)
-    if numbers:
-        results.save(recorded, numbers)
-    if status:
-        results.save(provenance(source, parameters, data or {}, time.monotonic() - started, _peak_mb()), status)
-    write(executed, output)
-    return recorded
+        return nbformat.read(partial, as_version=4)
 
 
 def write(notebook, output):

@@ -16,6 +16,15 @@ def halves(soft):
     return soft.split(first, len(soft) - first)
 
 
+def check_classes(validation, soft):
+    """Raise unless the two name the same classes in the same order."""
+    if validation.class_names != soft.class_names:
+        raise ValueError(
+            f"validation, soft: expected the same classes in the same order, got {validation.class_names} and "
+            f"{soft.class_names}"
+        )
+
+
 def soft_label_gap(validation, soft, overlap_declared=False):
     """Hard-label calibration against an oracle fitted to human label distributions.
 
@@ -40,11 +49,7 @@ def soft_label_gap(validation, soft, overlap_declared=False):
         n_val, n, n_overlap, accuracy, T_hard, T_oracle, and at each of uncal, hard, oracle: ece_*, brier_*;
         gap = brier_hard - brier_oracle; iso_brier_hard, iso_brier_oracle, iso_gap.
     """
-    if validation.class_names != soft.class_names:
-        raise ValueError(
-            f"validation, soft: expected the same classes in the same order, got {validation.class_names} and "
-            f"{soft.class_names}"
-        )
+    check_classes(validation, soft)
     first, second = halves(soft)
     n_overlap = count_overlap(validation, second, declared=overlap_declared)
     hard = fit_temperature(validation.logits, validation.labels)

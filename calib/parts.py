@@ -16,7 +16,7 @@ neighbours. Functions named ``*_scores`` return Brier scores with one column for
 import numpy as np
 
 from calib.curves import bootstrap_weights, lowest, score_curves, values_at, weighted_means
-from calib.gap import halves
+from calib.gap import check_classes, halves
 from calib.isotonic import IsotonicCalibration
 from calib.predictions import count_overlap
 from calib.probabilities import softmax
@@ -29,6 +29,7 @@ PARTS = ("gap_population", "gap_label", "gap_objective", "gap")
 ISOTONIC_PARTS = ("iso_gap_population", "iso_gap_label", "iso_gap")
 GRID = np.geomspace(0.4, 16, 187)
 """Temperatures of the resampled fits, in steps of 2%."""
+_ENDS = f"temperatures from {GRID[0]:g} to {GRID[-1]:g}"
 
 
 def parts_of(scores):
@@ -71,6 +72,7 @@ def gap_parts(validation, soft, overlap_declared=False):
 
 def fit_steps(validation, soft):
     """The four temperatures, in the order of `STEPS`."""
+    check_classes(validation, soft)
     first, _ = halves(soft)
     fits = (
         fit_temperature(validation.logits, validation.labels),
@@ -94,6 +96,7 @@ def isotonic_scores(validation, soft):
     They are fitted to the hard labels of the validation set, the hard labels of the first half and its votes. There
     is no fourth: the map that minimises the Brier score of a class minimises its NLL too (Brummer and du Preez 2013).
     """
+    check_classes(validation, soft)
     first, second = halves(soft)
     fits = ((validation, validation.labels), (first, first.labels), (first, first.distributions))
     maps = [IsotonicCalibration().fit(fitted.logits, targets) for fitted, targets in fits]
@@ -119,7 +122,13 @@ def resampled_scores(scores, clusters=None, replicates=2000, seed=113):
 
 
 def step_curves(validation, soft):
-    """Curves over `GRID` that the steps are fitted to: the first of the validation set, the others of all of `soft`."""
+    """Curves over `GRID` that the steps are fitted to: the first of the validation set, the others of all of `soft`.
+
+    A temperature of `fit_steps` outside the grid is an error: resampled fits end at its ends.
+    """
+    for step, T in zip(STEPS, fit_steps(validation, soft)):
+        if not GRID[0] < T < GRID[-1]:
+            raise ValueError(f"T_{step}: expected a fit inside the grid of {_ENDS}, got {T:.4g}")
     return (
         score_curves(validation.logits, validation.labels, "nll", GRID),
         score_curves(soft.logits, soft.labels, "nll", GRID),
@@ -163,8 +172,18 @@ def shuffled_scores(curves, draws=200, seed=113):
 
 
 def weighted_scores(fits, judged):
-    """Mean scores of the steps, (r, steps), where `fits` and `judged` are pairs of weights (r, n) and curves (n, m)."""
+    """Mean scores of the steps, (r, steps), where `fits` and `judged` are pairs of weights (r, n) and curves (n, m).
+
+    A fit at an end of the grid is an error: the best temperature may lie beyond it.
+    """
     temperatures = [lowest(weighted_means(*fit), GRID) for fit in fits]
+    for step, found in zip(STEPS, temperatures):
+        at_end = np.isclose(found[:, None], GRID[[0, -1]]).any(axis=1)
+        if at_end.any():
+            raise ValueError(
+                f"T_{step}: expected resampled fits inside the grid of {_ENDS}, got {at_end.sum()} of {len(found)} "
+                f"at its ends, the first in replicate {at_end.argmax()}"
+            )
     means = weighted_means(*judged)
     return np.column_stack([values_at(means, np.broadcast_to(T, len(means)), GRID) for T in temperatures])
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calib.checks import as_labels, as_logits
+from calib.checks import as_array, as_labels, as_logits, as_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Predictions:
         if self.votes is not None:
             fields["votes"] = _check_votes(self.votes, n, n_classes)
         if self.class_names is not None:
-            fields["class_names"] = tuple(self.class_names)
+            fields["class_names"] = tuple(as_names("class_names", self.class_names))
             if len(fields["class_names"]) != n_classes:
                 raise ValueError(f"class_names: expected {n_classes} names, got {len(fields['class_names'])}")
         for name, value in fields.items():
@@ -138,7 +138,7 @@ def count_overlap(fitted, evaluated, declared=False):
 
 
 def _check_ids(ids, n):
-    ids = np.asarray(ids)
+    ids = as_array("ids", ids)
     if ids.shape != (n,) or ids.dtype.kind not in "iuU":
         raise ValueError(f"ids: expected {n} integers or strings, got shape {ids.shape} of type {ids.dtype}")
     values, counts = np.unique(ids, return_counts=True)
@@ -148,7 +148,7 @@ def _check_ids(ids, n):
 
 
 def _check_votes(votes, n, n_classes):
-    votes = np.asarray(votes)
+    votes = as_array("votes", votes)
     if votes.shape != (n, n_classes) or votes.dtype.kind not in "iu":
         raise ValueError(f"votes: expected integers ({n}, {n_classes}), got shape {votes.shape} of type {votes.dtype}")
     bad = (votes < 0).any(axis=1) | (votes.sum(axis=1) == 0)

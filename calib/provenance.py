@@ -52,12 +52,12 @@ def provenance(source, parameters, data, seconds, peak_mb):
 
 def circumstances():
     """Day, commit, machine and versions, of the notebook runs and of the training runs."""
-    commit = _git("rev-parse", "HEAD")
+    commit = git("rev-parse", "HEAD")
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit,
         "changed": commit is not None
-        and bool(_git("status", "--porcelain", "--", "calib", "notebooks", "requirements.lock")),
+        and bool(git("status", "--porcelain", "--", "calib", "notebooks", "requirements.lock")),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),
@@ -73,10 +73,11 @@ def _version(name):
         return None
 
 
-def _git(*arguments):
-    """What git says, None where there is no git or no repository."""
+def git(*arguments, folder=None):
+    """What git says in a folder, by default the current one; None where there is no git or no repository."""
+    command = ["git", *arguments]
     try:
-        done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=True)  # noqa: S603, S607
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
         return None
     return done.stdout.strip()

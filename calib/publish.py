@@ -105,6 +105,10 @@ def publish(runs, pages, numbers, statuses, record, address=""):
     recorded = collect(runs, pages)
     if recorded != results.load(numbers):
         raise NotebookError(f"{numbers}: expected the numbers of the pages in {pages}; run `make book` first")
+    if address and None in [state["commit"] for state in status.values()]:
+        raise NotebookError(
+            "expected a git checkout: the install cell of a published notebook names the commit it ran at"
+        )
     fresh, old = _beside(record)
     fresh.mkdir()
     for path in [*(pages / f"{run}.ipynb" for run in runs), *pages.glob("*.png"), numbers]:

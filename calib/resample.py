@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calib.checks import as_confidence, as_correct, as_count, as_floats
+from calib.checks import as_confidence, as_correct, as_count, as_floats, as_level
 from calib.reliability import assign_bins, bin_edges
 
 BLOCK = 1 << 20  # drawn rows held at once
@@ -138,9 +138,7 @@ def interval(replicates, level=0.95):
     >>> float(low), float(high)
     (2.5, 97.5)
     """
-    if not 0 < level < 1:
-        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
-    outside = (100 - 100 * level) / 2
+    outside = (100 - 100 * as_level(level)) / 2
     return tuple(np.percentile(replicates, [outside, 100 - outside], axis=0))
 
 

@@ -125,8 +125,20 @@ def merge(parts):
 
 def load(path):
     """Read results that a build saved: {run: {name: value}}."""
-    with open(path, encoding="utf-8") as file:
-        return json.load(file)
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"{path}: expected what a build saved, found no file; run `make book`") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: expected JSON that a build saved, found something else ({error})") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: expected names and values, found {type(found).__name__}")
+    return found
+
+
+def load_runs(folder, runs):
+    """Read what some runs of a build recorded, each in a file of its name in the folder: {run: {name: value}}."""
+    return merge(load(Path(folder) / f"{run}.json") for run in runs)
 
 
 def save(results, path):

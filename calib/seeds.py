@@ -4,20 +4,11 @@ from itertools import combinations
 
 import numpy as np
 
+from calib.names import DATASETS, MODELS
+
 BERTS = ("distilbert-base-uncased", "bert-base-uncased", "bert-large-uncased")
 SCALES = {"cifar10h": ("resnet18", "resnet50", "resnet101"), "chaosnli-s": BERTS, "chaosnli-m": BERTS}
 """Models of each data set, from small to large."""
-NAMES = {
-    "cifar10h": "CIFAR-10H",
-    "chaosnli-s": "ChaosNLI-S",
-    "chaosnli-m": "ChaosNLI-M",
-    "resnet18": "ResNet-18",
-    "resnet50": "ResNet-50",
-    "resnet101": "ResNet-101",
-    "distilbert-base-uncased": "DistilBERT",
-    "bert-base-uncased": "BERT-base",
-    "bert-large-uncased": "BERT-large",
-}
 
 
 def configurations(rows):
@@ -36,14 +27,22 @@ def configurations(rows):
     Raises
     ------
     ValueError
-        If a configuration has no results.
+        If a configuration has no results, two for one seed, others than the first one's seeds, or a number that is not
+        finite.
     """
     found = {}
     for key in ((dataset, model) for dataset, models in SCALES.items() for model in models):
         runs = sorted((row for row in rows if (row["dataset"], row["model"]) == key), key=lambda row: row["seed"])
         if not runs:
             raise ValueError(f"rows: expected results of {named(key)}, found none")
+        seeds = [run["seed"] for run in runs]
+        expected = seeds if not found else next(iter(found.values()))["seed"].tolist()
+        if seeds != expected or len(set(seeds)) < len(seeds):
+            raise ValueError(f"rows: expected one result of {named(key)} for each of the seeds {expected}, got {seeds}")
         found[key] = {name: np.array([run[name] for run in runs]) for name in runs[0]}
+        for name, values in found[key].items():
+            if values.dtype.kind == "f" and not np.isfinite(values).all():
+                raise ValueError(f"rows: expected finite numbers, got {name} = {values} of {named(key)}")
     return found
 
 
@@ -89,4 +88,4 @@ def named(configuration):
     'ResNet-18, CIFAR-10H'
     """
     dataset, model = configuration
-    return f"{NAMES[model]}, {NAMES[dataset]}"
+    return f"{MODELS[model]}, {DATASETS[dataset]}"

@@ -5,7 +5,16 @@ How often the intervals cover, and what bias is left, is measured by ``tests/mea
 
 import numpy as np
 
-from calib.checks import as_confidence, as_correct, as_count, as_floats, as_logits, as_targets
+from calib.checks import (
+    as_clusters,
+    as_confidence,
+    as_correct,
+    as_count,
+    as_floats,
+    as_level,
+    as_logits,
+    as_targets,
+)
 from calib.probabilities import shift
 from calib.reliability import assign_bins, bin_edges
 from calib.temperature import fit_temperature
@@ -31,7 +40,8 @@ def temperature_interval(logits, targets, level=0.95, clusters=None):
     level : float
     clusters : array_like (n,), optional
         Rows with the same value share, say, an image or a premise; then clusters are what is independent, and the
-        scores `s_i` are summed by cluster before they are squared (Liang and Zeger 1986).
+        scores `s_i` are summed by cluster before they are squared (Liang and Zeger 1986). No cluster may hold more
+        than a third of the rows.
 
     Returns
     -------
@@ -41,12 +51,15 @@ def temperature_interval(logits, targets, level=0.95, clusters=None):
     Raises
     ------
     ValueError
-        If every temperature gives the same predictions, or the best one is not finite and above 0.
+        If every temperature gives the same predictions, the best one is not finite and above 0, rows or clusters
+        do not differ, or one cluster holds more than a third of the rows.
 
     Notes
     -----
     Student's t with n - 1 degrees of freedom, n the number of rows or clusters. Where few predictions are wrong, the
-    interval is a little too short: those few rows carry most of the information.
+    interval is a little too short: those few rows carry most of the information. So it is with clusters of unlike
+    size: beside 99 small clusters, one with a third of the rows leaves an interval of level 0.95 that covers about
+    0.85 of the time, one with half of them 0.72.
 
     Examples
     --------
@@ -57,11 +70,9 @@ def temperature_interval(logits, targets, level=0.95, clusters=None):
     fit = fit_temperature(logits, targets)
     logits = as_logits(logits)
     targets = as_targets(targets, *logits.shape)
-    members = np.arange(len(logits)) if clusters is None else np.unique(clusters, return_inverse=True)[1]
-    if members.shape != (len(logits),):
-        raise ValueError(f"clusters: expected {len(logits)} values, one per row, got shape {np.shape(clusters)}")
+    members = np.arange(len(logits)) if clusters is None else _comparable(clusters, len(logits))
     n_units = int(members.max()) + 1
-    quantile = _student(level, n_units, "logits" if clusters is None else "clusters")
+    quantile = _student(level, n_units, "logits")
     if not fit.identified:
         raise ValueError("logits: expected rows that identify a temperature, got the same predictions at every one")
     if fit.at_bound is not None:
@@ -69,8 +80,12 @@ def temperature_interval(logits, targets, level=0.95, clusters=None):
         raise ValueError(f"targets: expected a fit inside its bounds, got T at the {fit.at_bound} one ({end})")
     scores, curvature = _estimating_equation(logits, targets, 1 / fit.temperature)
     sums = np.bincount(members, weights=scores)
-    half = quantile * sums.std(ddof=1) * np.sqrt(n_units) / len(logits) / curvature
+    deviation = sums.std(ddof=1) * np.sqrt(n_units) / len(logits) / curvature
     centre = 1 / fit.temperature
+    if deviation <= 1e-9 * centre:
+        units = "rows" if clusters is None else "clusters"
+        raise ValueError(f"targets: expected {units} that differ, got the same best temperature from each")
+    half = quantile * deviation
     return float(1 / (centre + half)), float(1 / (centre - half)) if centre > half else np.inf
 
 
@@ -195,11 +210,22 @@ def _student(level, n, name):
     """Two-sided quantile of Student's t with n - 1 degrees of freedom."""
     from scipy.special import stdtrit
 
-    if not 0 < level < 1:
-        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}")
+    level = as_level(level)
     if n < 2:
         raise ValueError(f"{name}: expected at least two rows for an interval, got {n}")
     return stdtrit(n - 1, (1 + level) / 2)
+
+
+def _comparable(clusters, n):
+    """Cluster of each row, (n,), where none is so large that the spread between clusters is its own deviation."""
+    names, members = as_clusters(clusters, n)
+    counts = np.bincount(members)
+    if 3 * counts.max() > n:
+        largest = names[[counts.argmax()]].tolist()[0]
+        raise ValueError(
+            f"clusters: expected at most a third of the rows in each, got {counts.max() / n:.0%} of them in {largest!r}"
+        )
+    return members
 
 
 def _estimating_equation(logits, targets, beta):

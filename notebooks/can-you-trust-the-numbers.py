@@ -58,7 +58,7 @@ runs = [
 measured = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in Path(measured_folder).glob("*.json")}
 if not {"six-examples", "sst2-isolated-fit", "binning-sensitivity"} <= set(runs):
     raise ValueError(f"runs: expected six-examples, sst2-isolated-fit and binning-sensitivity among them, got {runs}")
-recorded = results.merge(results.load(Path(results_folder) / f"{run}.json") for run in runs)
+recorded = results.load_runs(results_folder, runs)
 
 # %% [markdown]
 # ## A second computation

@@ -39,14 +39,14 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import Markdown
 
 from calib import fit_temperature
 from calib.annotation import draw_votes, fit_temperature_to_votes, simulate_annotation, vote_variance
 from calib.curves import TEMPERATURES, bootstrap_weights, lowest, score_curves, values_at, weighted_means
 from calib.data import cluster_names, load_soft_labels
 from calib.gap import halves
-from calib.plots import COLOURS, show
+from calib.names import DATASETS, MODELS
+from calib.plots import COLOURS, show, table
 from calib.resample import interval
 from calib.results import record
 
@@ -82,8 +82,10 @@ seed = 113
 #
 # where $q^{(m)} = \mathbb{E}[y^{(m)}]$ holds the probability of each class to be the majority. For the NLL, $a(T) = \log \sum_k e^{z_k / T}$ and $b(T) = z / T$. For the Brier score, $a(T) = \lVert p_T \rVert^2$ and $b(T) = 2 p_T$; its
 # constant is $\lVert q \rVert^2$, that of the NLL is 0. No constant moves the minimum. The second line holds for the mean of any number of votes. In the third, $q^{(1)} = q$, and $q^{(2)} = q$ too when ties are broken at random: of two votes that differ, each wins
-# half the time. From $m = 3$ on, $q^{(m)}$ has more weight at the most likely class than $q$, and tends to all of it. The objective is another one, and its minimum is at a
+# half the time. From $m = 3$ on, where people disagree and one class leads, $q^{(m)}$ has more weight at that class than $q$, and tends to all of it. The objective is another one, and its minimum is at a
 # lower temperature where that class is the one with large logits.
+#
+# The objective is unbiased; its minimum nearly is. The fit is nearly linear in $1/T$, so the mean of $T$ lies above by about $T$ times the squared relative spread of $1/T$.
 #
 # So the NLL sees the labels through one number only, the mean logit of the labels. A fit to other labels on the same items costs a sum
 # and no new softmax, which is how the {glue:text}`how-many-annotations/fits:,d` fits of this page take seconds (`calib.curves`).
@@ -157,16 +159,8 @@ for (dataset, model, training_seed), study in studies.items():
     record(f"budget/{dataset}/{model}/{training_seed}", n=study["n"], T_soft_nll=study["T_soft_nll"], **numbers)
 
 # %% tags=["hide-input"]
-DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
-MODELS = {"resnet110": "ResNet-110", "bert-base-uncased": "BERT-base", "roberta-base": "RoBERTa-base"}
 present = list(dict.fromkeys(dataset for dataset, *_ in runs))
 titles = {key: f"{DATASETS[key[0]]}, {MODELS[key[1]]}, seed {key[2]}" for key in studies}
-
-
-def table(heads, rows):
-    """A Markdown table: words in the first column, numbers in the others."""
-    lines = ["| " + " | ".join(map(str, row)) + " |" for row in [heads, [":---", *["---:"] * (len(heads) - 1)], *rows]]
-    return Markdown("\n".join(lines))
 
 
 rows = []
@@ -174,7 +168,7 @@ for key, s in studies.items():
     one, most = (s["T"][kind][m, s["n"]] for kind, m in EXTREMES)
     rows.append([titles[key], *(f"{s[name]:.2f}" for name in ("T_hard", "T_oracle", "T_soft_nll")),
                  f"{one.mean():.2f} ({one.std():.2f})", f"{most.mean():.2f} ({most.std():.2f})"])
-table(["temperature", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "all votes", "one vote", f"majority of {many}"], rows)
+table("lrrrrr", ["temperature", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "all votes", "one vote", f"majority of {many}"], rows)
 
 # %% tags=["hide-input", "remove-output"]
 members = {name: [s for (dataset, *_), s in studies.items() if dataset == name] for name in present}
@@ -201,7 +195,7 @@ falls = [all(mean_of(s, "T", "majority", b) < mean_of(s, "T", "majority", a) for
 worse = [all(mean_of(s, "share", "majority", b) < mean_of(s, "share", "majority", a) for a, b in pairwise(votes_per_item[1:])) for s in language]
 record(
     RUN, draws=draws, few=few, many=many, sets=len(studies), sets_language=len(language), fits=2 * draws * sum(len(s["T"]["majority"]) for s in studies.values()),
-    error_max=max(error), falls=sum(falls), language_worse=sum(worse), cost_above_zero=sum(s["cost"][1] > 0 for s in studies.values()),
+    error_max=max(error), falls=sum(falls), language_worse=sum(worse), cost_above_zero=sum(s["cost"][1] > 0 for s in language),
     **ends_of([mean_of(s, "share", "distribution", few) for s in language], "language_one"),
     **ends_of([mean_of(s, "share", "majority", many) for s in language], "language_majority"),
     **ends_of([mean_of(s, "share", "distribution", many) for s in language], "language_all"),
@@ -217,7 +211,7 @@ record(
 # All models of a data set see the same votes, so its rows are not independent of each other.
 #
 # **Primary analysis 1.** The mean temperature from one vote per item differs from that of all votes by at most
-# {glue:text}`how-many-annotations/error_max:.1f` Monte Carlo standard errors, over {glue:text}`how-many-annotations/sets:d` sets of logits. The temperature of the majority falls with every
+# {glue:text}`how-many-annotations/error_max:.1f` Monte Carlo standard errors, over {glue:text}`how-many-annotations/sets:d` sets of logits: so many draws do not show the small bias of $T$ itself. The temperature of the majority falls with every
 # further step of $m$ above 2 in {glue:text}`how-many-annotations/falls:d` of {glue:text}`how-many-annotations/sets:d` sets, to
 # {glue:text}`how-many-annotations/ratio_majority_low:.2f` to {glue:text}`how-many-annotations/ratio_majority_high:.2f` of the temperature of the votes.
 
@@ -279,7 +273,7 @@ for key, s in studies.items():
     shares = [f"{mean_of(s, 'share', kind, m):.0%} [{low:.0%}, {high:.0%}]"
               for (kind, m), (low, high) in zip(EXTREMES, (s["share_one"], s["share_most"]))]
     rows.append([titles[key], *shares, "{:.1f} [{:.1f}, {:.1f}]".format(*(1000 * x for x in s["cost"]))])
-table(["share of the gap closed", "one vote", f"majority of {many}", "difference of Brier × 1,000"], rows)
+table("lrrr", ["share of the gap closed", "one vote", f"majority of {many}", "difference of Brier × 1,000"], rows)
 
 # %% [markdown]
 # In square brackets: the 2.5 and 97.5 percentiles over draws of votes and, at the same time, resampled evaluation items, whole images (SNLI) and premises (MNLI) together. The items of the fit are held fixed. The
@@ -344,14 +338,15 @@ for budget in budgets:
         for name, pair in (("fewest", pairs[0]), ("most", pairs[-1])):
             key = f"{dataset}_{budget}_{name}"
             record(RUN, **{key: average(dataset, "share", "distribution", *pair), f"{key}_worst": worst(dataset, *pair), f"{key}_votes": pair[0], f"{key}_items": pair[1]})
-ordered = [average(d, "share", "distribution", *a) >= average(d, "share", "distribution", *b) for d, a, b in (
+lost = [np.mean([s["share"]["distribution"][a] - s["share"]["distribution"][b] for s in members[d]], axis=0) for d, a, b in (
     (d, (m, budget // m), (k, budget // k)) for d in present for budget in budgets for m, k in pairwise(votes_per_item)
     if budget // m <= members[d][0]["n"] and budget // k >= 40)]  # fmt: skip
-record(RUN, steps=len(ordered), steps_down=sum(ordered))
+record(RUN, steps=len(lost), steps_down=sum(step.mean() > 0 for step in lost), steps_clear=sum(step.mean() > 2 * step.std() / np.sqrt(draws) for step in lost))
 
 # %% [markdown]
 # **Primary analysis 3.** Of the {glue:text}`how-many-annotations/steps:d` steps in the figure from a design to the next one with more votes on fewer items,
-# {glue:text}`how-many-annotations/steps_down:d` lower the mean share of the distribution. A budget of 400 votes closes
+# {glue:text}`how-many-annotations/steps_down:d` lower the mean share of the distribution, {glue:text}`how-many-annotations/steps_clear:d` of them by more than two Monte Carlo standard errors; the
+# smallest steps depend on the draws. A budget of 400 votes closes
 #
 # - on ChaosNLI-S {glue:text}`how-many-annotations/chaosnli-s_400_fewest:.1%` with {glue:text}`how-many-annotations/chaosnli-s_400_fewest_votes:d` vote on {glue:text}`how-many-annotations/chaosnli-s_400_fewest_items:d` items, and
 #   {glue:text}`how-many-annotations/chaosnli-s_400_most:.1%` with {glue:text}`how-many-annotations/chaosnli-s_400_most_votes:d` on {glue:text}`how-many-annotations/chaosnli-s_400_most_items:d`; in an unlucky draw (5th percentile, lowest
@@ -370,7 +365,7 @@ for size in [*sizes, None]:
 at_end = [np.mean([s["T"]["distribution"][few, sizes[0]] <= TEMPERATURES[0] * 1.001 for s in members[d]]) for d in present]
 record(RUN, smallest=sizes[0], largest=sizes[-1], vision_at_end=at_end[present.index("cifar10h")], **{f"{d}_{size}_one": average(d, "share", "distribution", few, size) for d in present for size in sizes},
        **{f"{d}_{size}_one_worst": worst(d, few, size) for d in present for size in sizes})
-table(["items, one vote on each", *(DATASETS[d] for d in present)], rows)
+table("l" + "r" * len(present), ["items, one vote on each", *(DATASETS[d] for d in present)], rows)
 
 # %% [markdown]
 # Share of the gap closed by one vote on each of a few items: mean over draws, models and seeds, and in brackets the 5th percentile over draws, lowest over models and seeds. On CIFAR-10H, where few votes disagree with the
@@ -390,7 +385,7 @@ for dataset in present:
     ratio = np.mean([within / between for between, within in pairs])
     record(RUN, **{f"{dataset}_within_between": ratio}, **{f"{dataset}_best_votes_{c}": max(1.0, np.sqrt(c * ratio)) for c in costs})
     rows.append([DATASETS[dataset], f"{ratio:.1f}", *(f"{max(1.0, np.sqrt(c * ratio)):.1f}" for c in costs)])
-table(["data", "within / between", *(f"best m, c = {c}" for c in costs)], rows)
+table("lr" + "r" * len(costs), ["data", "within / between", *(f"best m, c = {c}" for c in costs)], rows)
 
 # %% [markdown]
 # The two variances at the temperature of all votes (`calib.annotation.vote_variance`), their ratio averaged over the models and seeds of a data set.
@@ -427,7 +422,7 @@ record(RUN, example_items=fit.n_items, example_T=fit.temperature, example_low=fi
 # 1. Take items from the population on which the classifier will be used. On the language data that alone, with a majority for a label, closed {glue:text}`how-many-annotations/language_majority_low:.0%` to
 #    {glue:text}`how-many-annotations/language_majority_high:.0%` of the gap.
 # 2. Ask **one person about each item**, on as many items as the budget allows, someone drawn at random from the crowd. A second vote pays only where items are dear.
-# 3. **Keep every vote.** Where there are several on an item, fit to their distribution; never to their majority, and do not drop items without agreement.
+# 3. **Keep every vote.** Where there are several on an item, and their number did not depend on what they said, fit to their distribution rather than to their majority, and do not drop items without agreement.
 # 4. Fit with `calib.annotation.fit_temperature_to_votes`, with clusters where items share something, and report the interval. If it is too wide, or the fit is refused, get more items.
 #
 # ## Take-aways
@@ -438,7 +433,7 @@ record(RUN, example_items=fit.n_items, example_T=fit.temperature, example_low=fi
 # - On ChaosNLI one vote per item closes {glue:text}`how-many-annotations/language_one_low:.1%` to {glue:text}`how-many-annotations/language_one_high:.1%` of the gap, the majority of {glue:text}`how-many-annotations/many:d`
 #   {glue:text}`how-many-annotations/language_majority_low:.1%` to {glue:text}`how-many-annotations/language_majority_high:.1%`. Asking more people and keeping the majority makes it worse.
 # - On CIFAR-10H the cost of the majority, {glue:text}`how-many-annotations/vision_cost:.4f`, cannot be told from zero (95% interval {glue:text}`how-many-annotations/vision_cost_low:.4f` to {glue:text}`how-many-annotations/vision_cost_high:.4f`).
-# - With a fixed number of votes, more items are better than more votes on each: always for the variance of the fit, and for the mean share closed in {glue:text}`how-many-annotations/steps_down:d` of {glue:text}`how-many-annotations/steps:d` comparisons of neighbouring designs.
+# - With a fixed number of votes, more items are better than more votes on each: always for the variance of the fit, and for the mean share closed in {glue:text}`how-many-annotations/steps_down:d` of {glue:text}`how-many-annotations/steps:d` comparisons of neighbouring designs ({glue:text}`how-many-annotations/steps_clear:d` beyond two Monte Carlo standard errors).
 # - Not covered: annotators who differ in skill or answer in bad faith, votes that are not a random sample of the crowd, other calibrators than one temperature. The drawn votes come from the items' own votes, with replacement.
 #
 # ## Exercises

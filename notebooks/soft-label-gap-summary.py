@@ -24,15 +24,14 @@
 
 # %% tags=["hide-input"]
 from itertools import pairwise
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import Markdown
 
 from calib import results
 from calib.data import load_dogah2026
-from calib.plots import COLOURS, label, show
+from calib.names import DATASETS, MODELS
+from calib.plots import COLOURS, label, show, table
 from calib.published import as_printed, half_up, printed
 from calib.results import glue, record
 
@@ -55,20 +54,13 @@ gap_runs = [
 
 # %%
 runs = {}
-for run in gap_runs:
-    for name, values in results.load(Path(results_folder) / f"{run}.json").items():
-        _, dataset, model, seed, protocol = name.split("/")
-        runs.setdefault((dataset, model, protocol), []).append(values)
+for name, values in results.load_runs(results_folder, gap_runs).items():
+    _, dataset, model, seed, protocol = name.split("/")
+    runs.setdefault((dataset, model, protocol), []).append(values)
 if not {("cifar10h", "paper"), ("chaosnli-s", "clean"), ("chaosnli-m", "clean")} <= {(dataset, protocol) for dataset, _, protocol in runs}:
     raise ValueError(f"gap_runs: expected CIFAR-10H with protocol paper and both parts of ChaosNLI with both protocols, got {gap_runs}")
 
 # %% tags=["hide-input"]
-DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
-MODELS = {
-    "resnet110": "ResNet-110", "roberta-base": "RoBERTa-base", "bert-base-uncased": "BERT-base",
-    "bert-large-uncased": "BERT-large", "distilbert-base-uncased": "DistilBERT",
-    "resnet18": "ResNet-18", "resnet50": "ResNet-50", "resnet101": "ResNet-101",
-}  # fmt: skip
 ORDER = list(DATASETS)
 
 
@@ -79,11 +71,11 @@ def mean_std(rows, name):
 
 shown = ["gap", "iso_gap", "T_hard", "T_oracle", "brier_hard", "brier_oracle", "accuracy"]
 heads = ["Gap", "Isotonic gap", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "Brier, hard", "Brier, oracle", "Accuracy"]
-lines = ["| Data | Model | Protocol | n judged | Seeds | " + " | ".join(heads) + " |", "|:---|:---|:---|---:|---:|" + "---:|" * len(heads)]
+lines = []
 for (dataset, model, protocol), rows in sorted(runs.items(), key=lambda item: (ORDER.index(item[0][0]), item[0])):
     cells = [mean_std(rows, name) for name in shown]
-    lines.append(f"| {DATASETS[dataset]} | {MODELS[model]} | {protocol} | {rows[0]['n'] - rows[0]['n'] // 2:,} | {len(rows)} | {' | '.join(cells)} |")
-Markdown("\n".join(lines))
+    lines.append([DATASETS[dataset], MODELS[model], protocol, f"{rows[0]['n'] - rows[0]['n'] // 2:,}", len(rows), *cells])
+table("lllrr" + "r" * len(heads), ["Data", "Model", "Protocol", "n judged", "Seeds", *heads], lines)
 
 # %% [markdown]
 # One seed has no spread: a standard
@@ -120,14 +112,14 @@ def cell(dataset, model, name, table, spread=True):
 
 names = quantities[:-1]
 heads = ["Accuracy", "ECE, T = 1", "ECE, hard", "ECE, oracle", "Brier, hard", "Brier, oracle", "Gap"]
-lines = ["| Data | Model | " + " | ".join(heads) + " | Gap (Table 3) | Isotonic gap (Table 3) |", "|:---|:---|" + "---:|" * 9]
+lines = []
 scale = ["resnet18", "resnet50", "resnet101", "distilbert-base-uncased", "bert-base-uncased", "bert-large-uncased"]
 for dataset, model in sorted(paper, key=lambda key: (ORDER.index(key[0]), scale.index(key[1]))):
-    table = names if dataset == "cifar10h" else names[:1] + names[2:]
-    cells = [cell(dataset, model, name, TABLE[dataset]) if name in table else "–" for name in names]
+    in_table = names if dataset == "cifar10h" else names[:1] + names[2:]
+    cells = [cell(dataset, model, name, TABLE[dataset]) if name in in_table else "–" for name in names]
     cells += [cell(dataset, model, name, "Table 3", spread=False) for name in ("gap", "iso_gap")]
-    lines.append(f"| {DATASETS[dataset]} | {MODELS[model]} | {' | '.join(cells)} |")
-Markdown("\n".join(lines))
+    lines.append([DATASETS[dataset], MODELS[model], *cells])
+table("ll" + "r" * 9, ["Data", "Model", *heads, "Gap (Table 3)", "Isotonic gap (Table 3)"], lines)
 
 # %% tags=["remove-cell"]
 for dataset, model in paper:

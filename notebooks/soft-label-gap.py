@@ -33,6 +33,7 @@ from IPython.display import Markdown
 from calib import brier, fit_temperature, reliability_table, softmax, top_label
 from calib.data import load_soft_labels
 from calib.gap import N_BINS, halves, soft_label_gap
+from calib.names import DATASETS, MODELS
 from calib.plots import COLOURS, label, log_axis, reliability_diagram, show, table
 from calib.results import glue, record
 
@@ -46,8 +47,6 @@ protocols = ["paper"]  # validation set: "paper" as published, "clean" without s
 folder = None  # predictions of your own, <folder>/<dataset>/<model>-<seed>.npz; None: the published ones
 
 # %% tags=["hide-input", "remove-output"]
-DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
-MODELS = {"resnet110": "ResNet-110", "bert-base-uncased": "BERT-base", "roberta-base": "RoBERTa-base"}
 if not set(protocols) <= {"paper", "clean"}:
     raise ValueError(f'protocols: expected "paper" or "clean", got {protocols}')
 where = f"{DATASETS.get(dataset, dataset)} with {MODELS.get(model, model)}"

@@ -55,6 +55,7 @@ from IPython.display import Markdown
 from calib import brier, fit_temperature, softmax
 from calib.data import cluster_names, load_cross_validated, load_original_labels, load_soft_labels
 from calib.gap import halves
+from calib.names import DATASETS, MODELS
 from calib.parts import (
     ISOTONIC_PARTS,
     PARTS,
@@ -130,8 +131,6 @@ for dataset, model, seed in studies:
 HERE = "T_hard", "T_oracle", "brier_hard", "brier_oracle", "gap", "iso_gap"  # the pages of the runs have recorded these
 for key, found in runs.items():
     record("gap/" + "/".join(map(str, key)), **{name: value for name, value in found.items() if name not in HERE})
-DATASETS = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
-MODELS = {"resnet110": "ResNet-110", "bert-base-uncased": "BERT-base", "roberta-base": "RoBERTa-base"}
 paper = {key[:3]: found for key, found in runs.items() if key[3] == "paper"}
 titles = {key: f"{MODELS[key[1]]}, seed {key[2]}" for key in paper}
 groups = {(dataset, protocol): [key for key in runs if (key[0], key[3]) == (dataset, protocol)] for dataset, _, _, protocol in runs}
@@ -211,7 +210,7 @@ words = [f"{DATASETS[key[0]]}, {titles[key]}: gap {found['gap']:.4f}, population
 show(
     fig,
     name="fig-three-parts",
-    caption=f"The soft-label gap of {len(paper)} independent sets of data, model and training seed, protocol paper, as the sum of what is gained by fitting "
+    caption=f"The soft-label gap of {len(paper)} sets of data, model and training seed, protocol paper, as the sum of what is gained by fitting "
     "on the population that is judged, by votes in place of one hard label, and by the Brier score in place of the NLL. A negative part is left of zero. "
     f"Judged on: {', '.join(f'{DATASETS[dataset]} n = {sizes[dataset][0]:,}' for dataset in DATASETS)}.",
     alt="; ".join(words) + ".",
@@ -282,7 +281,7 @@ for (dataset, model, seed, protocol), found in runs.items():
 table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
-# The intervals of the label part grow most, since it is a difference of two fits to the same few hundred examples: now
+# On sentence pairs the intervals of the label part grow most in proportion, since it is a difference of two fits to the same few hundred examples: now
 # {glue:text}`three-parts/label_clear_refit:d` of {glue:text}`three-parts/sets:d` exclude zero. The population part
 # excludes it in {glue:text}`three-parts/population_clear:d` of {glue:text}`three-parts/runs:d` runs.
 #
@@ -366,9 +365,9 @@ glue(most_objective=max(found["random_gap_objective"] for found in paper.values(
 # | ResNet-110 | {glue:text}`gap/cifar10h/resnet110/0/paper/gap_label:.4f` [{glue:text}`gap/cifar10h/resnet110/0/paper/gap_label_low:.4f`, {glue:text}`gap/cifar10h/resnet110/0/paper/gap_label_high:.4f`] | {glue:text}`gap/cifar10h/resnet110/0/paper/gap_objective:.4f` [{glue:text}`gap/cifar10h/resnet110/0/paper/gap_objective_low:.4f`, {glue:text}`gap/cifar10h/resnet110/0/paper/gap_objective_high:.4f`] | {glue:text}`gap/cifar10h/resnet110/0/paper/random_gap_label:.4f` ({glue:text}`gap/cifar10h/resnet110/0/paper/random_gap_label_sd:.4f`) |
 # | cross-validated | {glue:text}`three-parts/cifar10h/cross-validated/gap_label:.4f` [{glue:text}`three-parts/cifar10h/cross-validated/gap_label_low:.4f`, {glue:text}`three-parts/cifar10h/cross-validated/gap_label_high:.4f`] | {glue:text}`three-parts/cifar10h/cross-validated/gap_objective:.4f` [{glue:text}`three-parts/cifar10h/cross-validated/gap_objective_low:.4f`, {glue:text}`three-parts/cifar10h/cross-validated/gap_objective_high:.4f`] | {glue:text}`three-parts/cifar10h/cross-validated/random_gap_label:.4f` ({glue:text}`three-parts/cifar10h/cross-validated/random_gap_label_sd:.4f`) |
 #
-# On images the order is another: of the ResNet's gap of {glue:text}`three-parts/cifar10h/paper/gap:.4f` hard labels make
-# {glue:text}`three-parts/cifar10h/paper/share_label:.0%` in file order and {glue:text}`three-parts/cifar10h/paper/random_share_label:.0%` over random halves. With a gap this small the
-# split decides, and no share of it should be quoted.
+# On images the order depends on the split: of the ResNet's gap of {glue:text}`three-parts/cifar10h/paper/gap:.4f` hard labels make
+# {glue:text}`three-parts/cifar10h/paper/share_label:.0%` in file order and {glue:text}`three-parts/cifar10h/paper/random_share_label:.0%` over random halves. With a gap this small
+# no share of it should be quoted.
 #
 # ## Isotonic regression
 #
@@ -435,7 +434,7 @@ points = [
     f"Votes in place of their majority gain {S['gap_label']:.4f} and {M['gap_label']:.4f}. The Brier score in place of the NLL gains {S['gap_objective']:+.4f} and "
     f"{M['gap_objective']:+.4f}: its sign changes with the halves.",
     "Before asking for votes, ask for labels from the population that the probabilities will be used on. Then ask for votes.",
-    f"On CIFAR-10H no part is above {max(paper[vision[0]][part] for part in PARTS[:3]):.4f}, and their order depends on the split.",
+    f"On CIFAR-10H no part is above {max(paper[vision[0]][part] for part in PARTS[:3]):.4f} in file order, and their order depends on the split.",
 ]
 Markdown("\n".join(f"- {point}" for point in points))
 

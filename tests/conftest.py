@@ -1,11 +1,13 @@
 """What several tests share: the real data, the built site, and reasons to skip."""
 
 import contextlib
+import http.server
 import os
 import signal
 import subprocess
 import sys
-from functools import cache
+import threading
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,7 @@ from hypothesis import settings
 from calib.data.registry import REGISTRY, data_folder, status
 
 ROOT = Path(__file__).parents[1]
+HTML = ROOT / "_build/html"
 
 settings.register_profile("calib", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("calib")
@@ -40,8 +43,46 @@ def data_missing():
 def pytest_runtest_setup(item):
     if item.get_closest_marker("data") and data_missing():
         pytest.skip(f"data are missing in {data_folder()}: make data")
-    if item.get_closest_marker("site") and not (ROOT / "_build/html/index.html").exists():
+    if item.get_closest_marker("site") and not (HTML / "index.html").exists():
         pytest.skip("the site is not built: make book")
+
+
+@contextlib.contextmanager
+def skipping_without_chromium():
+    """Skip the test where a tool of the site ends because it finds no browser."""
+    try:
+        yield
+    except SystemExit:
+        pytest.skip("no Chromium on this machine")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium."""
+    from site_tools import browser
+
+    with skipping_without_chromium(), browser() as chromium:
+        yield chromium
+
+
+@pytest.fixture(scope="module")
+def address():
+    """Address of the built site on a server, which shows the page for lost readers as a public one does."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+        def send_error(self, code, *args):
+            self.send_response(code)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write((HTML / "404.html").read_bytes())
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=HTML))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from calib import brier, fit_temperature, nll, softmax
-from calib.annotation import count_votes, draw_votes, fit_temperature_to_votes, simulate_annotation, vote_variance
+from calib.annotation import draw_votes, fit_temperature_to_votes, simulate_annotation, vote_variance
 from calib.curves import TEMPERATURES
+from calib.votes import count_votes
 
 DRAWS = 400
 
@@ -185,10 +186,23 @@ def test_variance_between_items_is_not_that_of_few_votes():
     assert between == pytest.approx(0, abs=0.03)
 
 
+def test_a_variance_between_items_is_never_below_zero():
+    """The means of the two items are equal: they differ less than their votes alone would make them."""
+    between, within = vote_variance([[1.0, 0.0]] * 2, [[1, 1]] * 2, 1.0)
+    assert between == 0 and within > 0
+
+
+def test_designs_are_read_once():
+    designs = [(1, 3), (5, 2)]
+    found = [simulate_annotation(LOGITS, [[0.5, 0.5]] * 3, d, draws=4) for d in (designs, iter(designs))]
+    assert np.array_equal(*found)
+
+
 # --- raw votes -------------------------------------------------------------------------------------------------------
 
 TABLE = {"item": ["b", "a", "b", "c"], "label": ["no", "yes", "yes", "no"], "annotator": ["x", "x", "y", "y"]}
 LOGITS = [[2.0, 0.0], [1.0, 0.0], [0.0, 3.0]]
+VOTES = [[2, 1], [1, 2], [1, 1]]
 
 
 def test_a_table_and_its_counts_give_the_same_fit(simulate):
@@ -212,7 +226,8 @@ def test_a_table_and_its_counts_give_the_same_fit(simulate):
 def test_a_data_frame_is_a_table():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({**TABLE, "annotator": [1, None, None, 2]}, index=[3, 1, 2, 0])
-    assert count_votes(frame, ["a", "b", "c"], ["yes", "no"]).tolist() == [[1, 0], [1, 1], [0, 1]]
+    for table in (frame, frame.astype({"annotator": "Int64"})):
+        assert count_votes(table, ["a", "b", "c"], ["yes", "no"]).tolist() == [[1, 0], [1, 1], [0, 1]]
     with pytest.raises(ValueError, match="got 'maybe'"):
         count_votes(frame.replace("no", "maybe"), ["a", "b", "c"], ["yes", "no"])
 
@@ -225,8 +240,32 @@ def test_an_item_with_many_votes_weighs_as_much_as_another(simulate):
     assert (one.temperature, one.low, one.high) == (many.temperature, many.low, many.high)
 
 
+class LikeNA:
+    """As NA of pandas: it is not said whether it equals anything."""
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other):
+        return self
+
+    def __bool__(self):
+        raise TypeError("boolean value of NA is ambiguous")
+
+
+@pytest.mark.parametrize("law", ["by item", "first two", "until two agree"])
+def test_the_number_of_votes_may_depend_on_the_item_but_not_on_the_votes(law):
+    """Five votes where logits are near each other are as good as two; three more where two votes differ are not."""
+    rng = np.random.default_rng(0)
+    logits = 3 * rng.normal(size=(20_000, 3))
+    q = softmax(logits, 2.0)
+    two, three = rng.multinomial(2, q), rng.multinomial(3, q)
+    more = {"by item": q.max(axis=1) < 0.7, "first two": False, "until two agree": two.max(axis=1) < 2}[law]
+    fit = fit_temperature_to_votes(logits, two + three * np.broadcast_to(more, 20_000)[:, None])
+    assert fit.temperature == pytest.approx(1.64 if law == "until two agree" else 2.0, abs=0.06)
+
+
 def test_an_annotator_that_is_not_known_is_not_the_same_one():
-    for unknown in (None, float("nan")):
+    for unknown in (None, float("nan"), LikeNA()):
         table = {**TABLE, "annotator": [unknown] * 4}
         assert count_votes(table, ["a", "b", "c"], ["yes", "no"]).tolist() == [[1, 0], [1, 1], [0, 1]]
 
@@ -256,13 +295,27 @@ def test_votes_that_do_not_fit_are_named(change, message):
         ({"item": range(3), "label": [0, 1, 0.5]}, {}, r"got 0.5$"),
         ({"item": range(3), "label": [0, 1, 0]}, {"items": ["a", "b"]}, r"^items: expected 3 names, .*\(3, 2\), got 2"),
         ({"item": range(3), "label": [0, 1, 0]}, {"items": [0, 1, 1]}, r"^items: expected each name once, got 1 sev"),
-        ({"item": range(3), "label": [0, 1, 0]}, {"class_names": "abc"}, r"^class_names: expected 2 names"),
+        ({"item": range(3), "label": [0, 1, 0]}, {"class_names": list("abc")}, r"^class_names: expected 2 names"),
         ([[1, 0], [0, 1]], {}, r"^votes: expected counts, integers of shape \(3, 2\) .*; got shape \(2, 2\)"),
         ([[1.0, 0.0]] * 3, {}, r"^votes: .* got shape \(3, 2\) of type float64"),
         ([[1, 0], [2, -1], [0, 1]], {}, r"^votes: expected counts of 0 or more, got \[ 2 -1\] in row 1"),
         ([[1, 0], [0, 0], [0, 0]], {}, r"^votes: expected at least one vote on every item, got none on 1, 2; leave"),
         ([[1, 0], [1, 0], [0, 1]], {}, r"^targets: expected a fit inside its bounds, got T at the lower one"),
         ([[1, 0], [1, 0], [1, 0]], {"clusters": [0, 1]}, r"^clusters: expected 3 values"),
+        ([[1, 0], [1], [1, 0]], {}, r"^votes: .* rows that do not fit together"),
+        (VOTES, {"items": {"a", "b", "c"}}, r"^items: expected a list of names, .*, got a set"),
+        (VOTES, {"class_names": {"yes", "no"}}, r"^class_names: expected a list of names, .*, got a set"),
+        (VOTES, {"class_names": "ab"}, r"^class_names: expected a list of names, .*, got a str"),
+        (VOTES, {"items": (i for i in range(3))}, r"^items: expected a list of names, .*, got a generator"),
+        (VOTES, {"items": [("a", 1), ("a", 2), ("b", 1)]}, r"^items: expected a list of names, .* shape \(3, 2\)"),
+        (np.ma.masked_equal(VOTES, 2), {}, r"^votes: expected an array without masked entries"),
+        ({"item": range(3), "label": np.ma.masked_equal([0, 1, 0], 1)}, {}, r"^votes, column label: .* masked"),
+        ({"item": range(3), "label": [[0], [1], [0]]}, {}, r"^votes, column label: .* got shape \(3, 1\)"),
+        ({"item": range(3), "label": [[0], [1, 1], [0]]}, {}, r"^votes, column label: .*, got \[0\] in row 0"),
+        ({"item": range(3), "label": [0, 1, 0], "annotator": [[1], [], []]}, {}, r"^votes, column annotator: expected"),
+        (VOTES, {"clusters": np.ma.masked_equal([0, 1, 2], 1)}, r"^clusters: expected an array without masked"),
+        (VOTES, {"clusters": [0, 1, None]}, r"^clusters: expected a name for each row, got none in row 2"),
+        (VOTES, {"level": "0.95"}, r"^level: expected a number between 0 and 1, got '0.95'"),
     ],
 )
 def test_arguments_that_do_not_fit_are_named(votes, options, message):
@@ -282,7 +335,15 @@ def test_of_many_names_the_first_are_shown():
         (lambda: simulate_annotation(LOGITS, [[0.5, 0.5]] * 3, [(0, 3)]), r"^designs: expected a whole number"),
         (lambda: simulate_annotation(LOGITS, [[0.5, 0.4]] * 3, [(1, 3)]), r"^distributions: expected rows that sum"),
         (lambda: simulate_annotation([[0.0, -np.inf]] * 3, [[1, 0.0]] * 3, [(1, 3)]), r"^logits: expected finite"),
+        (lambda: simulate_annotation(LOGITS, [[0.5, 0.5]] * 3, []), r"^designs: expected pairs, .*, got \[\]"),
+        (lambda: simulate_annotation(LOGITS, [[0.5, 0.5]] * 3, [1, 3]), r"^designs: expected pairs, .*, got \[1, 3\]"),
+        (lambda: simulate_annotation([[1, 1]] * 3, [[0.5, 0.5]] * 3, [(1, 3)]), r"expected .* identify a temperature"),
         (lambda: vote_variance(LOGITS, [[2, 0], [1, 0], [1, 1]], 1.0), r"^votes: expected at least two .* 1 in row 1"),
+        (lambda: vote_variance(LOGITS[:1], [[2, 1]], 1.0), r"^votes: expected at least two items, got 1"),
+        (lambda: next(draw_votes([[0.5, 0.4]], [1])), r"^distributions: expected rows that sum to 1"),
+        (lambda: next(draw_votes([[0.5, 0.5]], [1.5])), r"^votes_per_item: expected a whole number"),
+        (lambda: next(draw_votes([[0.5, 0.5]], [3, 1])), r"^votes_per_item: expected ascending numbers, got \[3, 1\]"),
+        (lambda: next(draw_votes([[0.5, 0.5]], [1], draws=0)), r"^draws: expected a whole number"),
     ],
 )
 def test_impossible_designs_are_named(call, message):

@@ -8,13 +8,15 @@ from statistics import fmean, pstdev, stdev
 import numpy as np
 import pytest
 
-from calib import audit, results
-from calib.claims import BERT_LARGE_S, FAILS, HOLDS, JUDGED_M, QUALIFIED, RULES, decide, name_of
+from calib import audit, results, rules
+from calib.claims import BERT_LARGE_S, RULES, decide, name_of
 from calib.data import load_dogah2026, load_soft_labels
 from calib.data.registry import data_folder
 from calib.gap import halves
+from calib.names import DATASETS, MODELS
 from calib.published import rows
-from calib.seeds import NAMES, SCALES, configurations, ordered_pairs, trend_p
+from calib.rules import FAILS, HOLDS, JUDGED_M, QUALIFIED
+from calib.seeds import SCALES, configurations, ordered_pairs, trend_p
 from conftest import ROOT
 
 CLAIMS = [row for row in rows() if row["kind"] == "claim"]
@@ -156,7 +158,7 @@ def test_runs_are_ordered_by_scale_and_seed():
     runs = made()
     assert list(runs) == [(dataset, model) for dataset, models in SCALES.items() for model in models]
     assert all(values["seed"].tolist() == [42, 123, 456] for values in runs.values())
-    assert set(NAMES) == {name for key in runs for name in key}
+    assert all(dataset in DATASETS and model in MODELS for dataset, model in runs)
 
 
 def test_a_missing_configuration_is_an_error():
@@ -348,3 +350,24 @@ def test_what_the_ece_without_confidences_of_1_leaves_out_is_found_a_second_way(
         audit.ece(np.array([value for value, _ in kept]), [right for _, right in kept], 15) * len(kept) / len(single)
     )
     assert abs(without - audit.ece(single, correct, 15)) == pytest.approx(found["ece_change_float32"], abs=1e-9)
+
+
+@pytest.mark.data
+def test_a_claim_with_fewer_numbers_than_the_rule_compares_is_an_error():
+    with pytest.raises(ValueError, match="printed: expected 2 numbers, found 1"):
+        rules.range_of_means(configurations(load_dogah2026()), "0.002")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda rows: rows[:-1], "expected one result of .* for each of the seeds"),
+        (lambda rows: [*rows, rows[0]], "expected one result of"),
+        (lambda rows: [rows[0] | {"gap": float("nan")}, *rows[1:]], "expected finite numbers, got gap"),
+    ],
+    ids=["a seed is missing", "a seed is there twice", "a number is none"],
+)
+def test_results_that_cannot_decide_a_claim_are_refused(change, message):
+    with pytest.raises(ValueError, match=message):
+        decide(change(load_dogah2026()), CLAIMS)

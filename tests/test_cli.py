@@ -1,9 +1,12 @@
 """The command line: columns by name, errors in one line that say where."""
 
+import subprocess
+
 import pytest
 from typer.testing import CliRunner
 
 from calib.__main__ import app
+from conftest import ROOT
 
 GOOD = "label,logit_0,logit_1\n0,6,0\n0,6,0\n0,6,0\n1,6,0\n"
 
@@ -87,3 +90,42 @@ def test_a_parameter_that_is_no_assignment_of_yaml_is_refused(tmp_path, paramete
 def test_a_missing_notebook_is_named(tmp_path):
     result = CliRunner().invoke(app, ["run", "absent.py", "-o", str(tmp_path / "page.ipynb")])
     assert result.exit_code == 1 and "absent.py" in result.output and "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e3", 1000.0),
+        ("5", 5),
+        ("[0,0.5,1]", [0, 0.5, 1]),
+        ("[paper,clean]", ["paper", "clean"]),
+        ("true", True),
+        ("null", None),
+        ("yes", "yes"),
+        ("010", "010"),
+        ("12:30", "12:30"),
+        ("2026-01-02", "2026-01-02"),
+        (".nan", ".nan"),
+        ("NaN", "NaN"),
+        ("!!binary aGVsbG8=", "aGVsbG8="),
+    ],
+)
+def test_a_parameter_is_what_json_reads_and_else_text(text, value):
+    from calib.__main__ import _parameters
+
+    found = _parameters([f"x={text}"])["x"]
+    assert found == value and type(found) is type(value)
+
+
+def test_a_parameter_given_twice_is_an_error(tmp_path):
+    (tmp_path / "one.py").write_text("")
+    result = CliRunner().invoke(app, ["run", str(tmp_path / "one.py"), "-o", "x.ipynb", "--parameters", "a=1 a=2"])
+    assert result.exit_code == 1 and "parameter a: expected it once, got it twice" in result.output
+
+
+def test_make_expands_nothing_that_the_caller_typed(tmp_path):
+    target = tmp_path / "made"
+    command = ["make", "run", f"NB=$(shell touch {target})", f"P=x=$(shell touch {target})"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode and "there is no such notebook" in done.stderr
+    assert not target.exists()

@@ -86,8 +86,36 @@ def test_a_masked_class_without_weight_costs_nothing(simulate):
         assert score_curves(masked, wider, objective, GRID) == pytest.approx(expected, abs=1e-14)
 
 
+@pytest.mark.parametrize(
+    "means, message",
+    [
+        (np.zeros(346), "means: expected curves that identify a temperature, got the same score .* in curve 0"),
+        ([np.arange(346.0), np.full(346, 0.3)], "means: .* in curve 1"),
+        (np.full(346, np.nan), "means: expected finite scores, got others in curve 0"),
+        ([np.arange(346.0), np.full(346, np.inf)], "means: expected finite scores, got others in curve 1"),
+        (np.arange(100.0), r"means: expected 346 values per curve, as temperatures, got shape \(1, 100\)"),
+    ],
+)
+def test_curves_without_a_lowest_point_are_refused(means, message):
+    with pytest.raises(ValueError, match=message):
+        lowest(means)
+
+
+def test_a_replicate_without_rows_has_no_mean():
+    with pytest.raises(ValueError, match="weights: expected rows in each replicate, got none in replicate 1"):
+        weighted_means(np.array([[1.0, 0.0], [0.0, 0.0]]), np.ones(2))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.datetime64("NaT")])
+def test_a_row_without_a_cluster_is_no_cluster_of_its_own(missing):
+    with pytest.raises(ValueError, match="clusters: expected a name for each row, got none in row 1"):
+        bootstrap_weights(3, clusters=["a", missing, missing])
+
+
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match='objective: expected "nll" or "brier"'):
         score_curves([[1.0, 0.0]], [0], "mse")
     with pytest.raises(ValueError, match="clusters: expected 3 values"):
         bootstrap_weights(3, clusters=[0, 1])
+    with pytest.raises(ValueError, match="clusters: expected names of one type"):
+        bootstrap_weights(2, clusters=np.array([0, "a"], dtype=object))

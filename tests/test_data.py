@@ -512,6 +512,17 @@ def test_cross_validated_probabilities_that_cannot_be_right_are_refused(monkeypa
         load_cross_validated()
 
 
+@pytest.mark.parametrize("load", [load_original_labels, lambda subset: load_chaosnli(subset, "roberta-base", 0)])
+def test_a_data_set_that_is_not_chaosnli_is_named(load):
+    with pytest.raises(ValueError, match="subset: expected chaosnli-s or chaosnli-m, got 'cifar10h'"):
+        load("cifar10h")
+
+
+def test_only_strings_name_clusters():
+    with pytest.raises(ValueError, match="ids: expected strings, .*, got 2"):
+        cluster_names(["1", 2])
+
+
 @pytest.mark.data
 @pytest.mark.parametrize("subset", ["chaosnli-s", "chaosnli-m"])
 def test_original_labels_are_those_of_the_validation_file(subset):

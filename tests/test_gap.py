@@ -8,6 +8,7 @@ import pytest
 from calib import Predictions, accuracy, brier, ece, fit_temperature, softmax, top_label
 from calib.gap import halves, soft_label_gap
 from calib.isotonic import IsotonicCalibration
+from calib.parts import gap_parts, isotonic_scores, step_curves
 
 TEMPERATURE = 2.5
 
@@ -120,10 +121,11 @@ def test_missing_labels_or_votes_are_named(study, part, field, message):
         soft_label_gap(*parts)
 
 
-def test_classes_in_another_order_are_refused(simulate):
+@pytest.mark.parametrize("study_of", [soft_label_gap, gap_parts, isotonic_scores, step_curves])
+def test_classes_in_another_order_are_refused(simulate, study_of):
     logits, labels = simulate(20, 2)
     names = ("n", "p")
     validation = Predictions(range(20), logits, labels, class_names=names)
     soft = Predictions(range(20, 40), logits, labels, np.ones((20, 2), dtype=int), class_names=names[::-1])
     with pytest.raises(ValueError, match="expected the same classes in the same order"):
-        soft_label_gap(validation, soft)
+        study_of(validation, soft)

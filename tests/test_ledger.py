@@ -5,14 +5,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-import test_site
 from calib import results
 from calib.ledger import VERDICTS, ledger
 from calib.published import as_printed, half_up, rows
-from conftest import ROOT
+from conftest import HTML, ROOT
 from ledger import minus, row_id
 
-HTML = ROOT / "_build/html"
 RESULTS = {
     "run": {
         "a": 0.5225,
@@ -27,7 +25,6 @@ RESULTS = {
     "split": {"a": 0.5, "splits_a_low": 0.4, "splits_a_high": 0.6, "b": 7, "splits_b_low": 3.0, "splits_b_high": 9.0},
     "claims": {"yes": "holds", "partly": "holds with a qualification: in 5 of 6", "no": "does not hold: 12%"},
 }
-browser, address = test_site.browser, test_site.address
 
 
 def judge(kind, printed, ours, note=""):

@@ -111,8 +111,8 @@ def test_intervals_with_refits_cover_and_those_with_fixed_fits_are_too_short_for
     _, truth = expected("both")
     inside, fixed = [], []
     for seed in range(80):
-        validation, soft = study("both", 600, seed + 1000)
-        refitted = refitted_scores(step_curves(validation, soft), np.arange(1200), replicates=200, seed=seed)
+        validation, soft = study("both", 1200, seed + 1000)
+        refitted = refitted_scores(step_curves(validation, soft), np.arange(2400), replicates=200, seed=seed)
         held = resampled_scores(temperature_scores(soft, fit_steps(validation, soft)), replicates=200, seed=seed)
         for covers, scores in ((inside, refitted), (fixed, held)):
             low, high = interval(parts_of(scores))
@@ -262,6 +262,30 @@ def test_random_halves_are_reproducible_and_each_is_a_study_of_its_own(one):
     for place, found in zip(places, scores):
         parts = gap_parts(validation, soft.select(np.r_[np.flatnonzero(place < 300), np.flatnonzero(place >= 300)]))
         assert found == pytest.approx([parts[f"brier_{step}"] for step in STEPS], abs=5e-6)
+
+
+@pytest.mark.parametrize("scale, step", [(0.1, "hard"), (20, "population")])
+def test_a_fit_outside_the_grid_is_refused(one, scale, step):
+    validation, soft = (replace(part, logits=part.logits * scale) for part in one)
+    T = gap_parts(validation, soft)[f"T_{step}"]
+    with pytest.raises(ValueError, match=f"T_{step}: expected a fit inside the grid .* from 0.4 to 16, got {T:.4g}$"):
+        step_curves(validation, soft)
+
+
+def test_resampled_fits_at_an_end_of_the_grid_are_refused(one):
+    validation, soft = one
+    sharp = replace(validation, logits=validation.logits * 0.42 / gap_parts(validation, soft)["T_hard"])
+    curves = step_curves(sharp, soft)
+    with pytest.raises(ValueError, match="T_hard: expected resampled fits inside the grid .* of 50 at its ends"):
+        refitted_scores(curves, np.arange(1200), replicates=50)
+    assert shuffled_scores(curves, draws=3).shape == (3, 4), "the validation set is not drawn"
+
+
+def test_a_replicate_without_rows_of_one_set_is_refused(one):
+    validation, soft = one
+    clusters = np.r_[np.zeros(600), np.ones(600)]
+    with pytest.raises(ValueError, match="weights: expected rows in each replicate, got none in replicate"):
+        refitted_scores(step_curves(validation, soft), clusters, replicates=50)
 
 
 def test_intervals_are_named_after_their_parts():

@@ -36,7 +36,7 @@ def planned(book, **environment):
     done = subprocess.run(command, cwd=book, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     found = re.findall(
-        r"^Job \d+: (run|keep|write|build) +(?:the )?(\S+)", done.stdout + done.stderr, flags=re.MULTILINE
+        r"^Job \d+: (run|keep|write|build) +(?:the )?([\w-]+)", done.stdout + done.stderr, flags=re.MULTILINE
     )
     return {"results" if verb == "write" else name for verb, name in found}
 
@@ -71,12 +71,24 @@ def test_an_older_notebook_put_back_is_a_change_too(book):
 def test_a_notebook_with_several_runs_brings_the_summary_along(book):
     edit(book / "notebooks/soft-label-gap.py", "## Take-aways", "## Take-aways again")
     gaps = {run for run in RUNS if run.startswith("gap-")}
-    assert planned(book) == {*gaps, "soft-label-gap-summary", "can-you-trust-the-numbers", "results", "site"}
+    assert planned(book) == {
+        *gaps,
+        "soft-label-gap-summary",
+        "paper-audited",
+        "can-you-trust-the-numbers",
+        "results",
+        "site",
+    }
 
 
 def test_a_changed_parameter_runs_its_run(book):
     edit(book / "notebooks/runs.yaml", "bert-base-uncased, seeds: [0, 1]", "bert-base-uncased, seeds: [1]")
-    expected = {"gap-chaosnli-s-bert-base-uncased", "soft-label-gap-summary", "can-you-trust-the-numbers"}
+    expected = {
+        "gap-chaosnli-s-bert-base-uncased",
+        "soft-label-gap-summary",
+        "paper-audited",
+        "can-you-trust-the-numbers",
+    }
     assert planned(book) == {*expected, "results", "site"}
 
 
@@ -100,10 +112,18 @@ def test_changed_prose_builds_the_site_alone(book, path):
     assert planned(book) == {"site"}
 
 
+@pytest.mark.record
 def test_missing_data_bring_the_published_runs_and_say_so(book, tmp_path):
     (tmp_path / "empty").mkdir()
     expected = {run for run in RUNS if "data" in RUNS[run]}
     assert planned(book, CALIB_DATA=str(tmp_path / "empty")) == {*expected, "results", "site"}
+
+
+def test_where_data_and_the_published_run_are_missing_the_build_says_so(book, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (book / "book/published/sst2-isolated-fit.ipynb").unlink()
+    with pytest.raises(AssertionError, match="error: data are missing for .*sst2-isolated-fit.*`make data`"):
+        planned(book, CALIB_DATA=str(tmp_path / "empty"))
 
 
 def test_strict_refuses_to_build_without_data(book, tmp_path):
@@ -112,6 +132,7 @@ def test_strict_refuses_to_build_without_data(book, tmp_path):
         planned(book, CALIB_DATA=str(tmp_path / "empty"), STRICT="1")
 
 
+@pytest.mark.record
 def test_a_data_file_that_changed_is_not_taken_for_the_registered_one(book, tmp_path):
     source = Path(os.environ.get("CALIB_DATA", ROOT / "data")).resolve()
     other = tmp_path / "other"

@@ -105,6 +105,8 @@ def test_logits_keep_their_type_and_masks(dtype):
         ("votes", [[0.5, 0.5]] * 3, r"expected integers \(3, 2\), got shape \(3, 2\) of type float64"),
         ("votes", [[1, 0, 0]] * 3, r"expected integers \(3, 2\), got shape \(3, 3\)"),
         ("class_names", ["a", "b", "c"], r"expected 2 names, got 3"),
+        ("class_names", {"a", "b"}, r"expected a list of names, .*, got a set"),
+        ("votes", np.ma.masked_equal([[9, 1], [2, 3], [1, 1]], 9), r"expected an array without masked entries"),
     ],
 )
 def test_bad_fields_are_refused_by_name_and_row(field, value, message):

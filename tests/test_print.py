@@ -5,9 +5,8 @@ import re
 import pytest
 import site_tools
 
-from conftest import ROOT
+from conftest import HTML, skipping_without_chromium
 
-HTML = ROOT / "_build/html"
 pytestmark = pytest.mark.site
 
 
@@ -26,10 +25,8 @@ def book(tmp_path_factory):
     from pypdf import PdfReader
 
     output = tmp_path_factory.mktemp("pdf") / "book.pdf"
-    try:
+    with skipping_without_chromium():
         print_pdf(HTML, output)
-    except SystemExit:
-        pytest.skip("no Chromium on this machine")
     assert [path.name for path in output.parent.iterdir()] == ["book.pdf"]
     return PdfReader(output)
 
@@ -86,10 +83,8 @@ def test_the_contact_sheet_shows_every_page_and_names_what_is_wrong(tmp_path, mo
     (tmp_path / "html/index.html").write_text("<div style='width: 500px'>x</div>", encoding="utf-8")
     monkeypatch.setattr(contact_sheet, "pages", lambda: [("index", 0)])
     monkeypatch.setattr(contact_sheet, "LOOKS", [("dark", 360), ("light", 768)])
-    try:
+    with skipping_without_chromium():
         contact_sheet.contact_sheet(tmp_path / "html", tmp_path / "sheet")
-    except SystemExit:
-        pytest.skip("no Chromium on this machine")
     sheet = (tmp_path / "sheet/index.html").read_text(encoding="utf-8")
     assert re.search(r"360 px, dark <b>\d+ px too wide</b>", sheet) and "768 px, light <b></b>" in sheet
     assert {path.name for path in tmp_path.iterdir()} == {"html", "sheet"}

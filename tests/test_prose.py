@@ -1,5 +1,6 @@
 """What the prose pages say about the rest of the repository is so."""
 
+import functools
 import re
 
 import pytest
@@ -16,6 +17,7 @@ def page(name):
     return (ROOT / f"book/{name}.md").read_text(encoding="utf-8")
 
 
+@functools.cache
 def sources():
     """Text of everything that may write a message."""
     places = ("calib/**/*.py", "book/_ext/*.py", "book/_tools/*.py", "tests/conftest.py", "Snakefile", "Makefile")

@@ -7,6 +7,7 @@ import pytest
 
 from calib import accuracy, ece, fit_temperature, nll, reliability_table, softmax, top_label
 from calib.data import load_dogah2026
+from calib.names import DATASETS, MODELS
 from calib.published import KINDS, half_up, printed, rows
 
 LESSON = "six-examples lesson"
@@ -82,18 +83,9 @@ def test_the_overconfident_logits_come_out_to_every_printed_digit():
 
 @pytest.mark.data
 def test_the_papers_tables_follow_from_its_files_to_every_printed_digit():
-    names = {"cifar10h": "CIFAR-10H", "chaosnli-s": "ChaosNLI-S", "chaosnli-m": "ChaosNLI-M"}
-    models = {
-        "resnet18": "ResNet-18",
-        "resnet50": "ResNet-50",
-        "resnet101": "ResNet-101",
-        "distilbert-base-uncased": "DistilBERT",
-        "bert-base-uncased": "BERT-base",
-        "bert-large-uncased": "BERT-large",
-    }
     seeds = {}
     for row in load_dogah2026():
-        seeds.setdefault(f"{models[row['model']]} {names[row['dataset']]}", []).append(row)
+        seeds.setdefault(f"{MODELS[row['model']]} {DATASETS[row['dataset']]}", []).append(row)
     checked = 0
     for row in (row for row in rows() if row["kind"] == "reaggregate"):
         table, configuration = row["where"].split(" ", 2)[1], row["where"].split(" ", 2)[2]

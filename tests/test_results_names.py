@@ -2,7 +2,7 @@
 
 import pytest
 
-from calib import results
+from calib import published, results
 from calib.data.loaders import SUBSETS
 from calib.verify import compare
 from conftest import ROOT
@@ -31,6 +31,7 @@ def promised():
         "binning-sensitivity": [],
         "gap/cifar10h/resnet110/0/paper": GAP,
         "budget/cifar10h/resnet110/0": BUDGET,
+        "claims": [row["ours"].removeprefix("claims/") for row in published.rows() if row["kind"] == "claim"],
     }
     for pool in ("exploration", "calibration", "audit"):
         names["sst2-isolated-fit"] += [

@@ -2,29 +2,24 @@
 
 import functools
 import html
-import http.server
 import re
 import shlex
-import shutil
-import threading
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
 import pytest
 import yaml
+from axe_playwright_python.base import AXE_SCRIPT
+from site_tools import OVERFLOW, SETTLED, pages
 
-from conftest import ROOT
+from conftest import HTML, ROOT
 
 RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
-HTML = ROOT / "_build/html"
 PAGES = sorted(
     str(path.relative_to(HTML))
     for path in HTML.rglob("*.html")
     if path.relative_to(HTML).parts[0] not in ("_static", "_modules")
 )
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-ARGUMENTS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
---disable-component-update --disable-sync""".split()
 
 pytestmark = pytest.mark.site
 
@@ -46,10 +41,14 @@ class Resources(HTMLParser):
             self.images.append(attrs)
 
 
+def read(page):
+    return (HTML / page).read_text(encoding="utf-8")
+
+
 @functools.cache
 def parse(page):
     resources = Resources()
-    resources.feed((HTML / page).read_text(encoding="utf-8"))
+    resources.feed(read(page))
     return resources
 
 
@@ -75,19 +74,14 @@ def test_every_picture_says_what_it_shows(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_no_markup_or_missing_number_is_left_in_the_text(page):
-    text = re.sub(r"<(script|style|pre|code).*?</\1>", "", (HTML / page).read_text(encoding="utf-8"), flags=re.DOTALL)
+    text = re.sub(r"<(script|style|pre|code).*?</\1>", "", read(page), flags=re.DOTALL)
     text = re.sub(r"<[^>]+>", "", text)
     for leftover in ("{glue:", "{cite", "{numref", ":::{", "&lt;Figure", "nan%"):
         assert leftover not in text
 
 
-def read(page):
-    return (HTML / page).read_text(encoding="utf-8")
-
-
 def pages_of_text():
-    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
-    return [f"{name}.html" for name in re.findall(r"(?:file|root): (\S+)", toc)]
+    return [f"{name}.html" for name, _ in pages()]
 
 
 def test_a_page_is_small():
@@ -96,10 +90,10 @@ def test_a_page_is_small():
 
 
 def test_each_page_has_a_title_and_a_description_of_its_own():
-    pages = pages_of_text()
-    titles = [re.search("<title>(.+?)</title>", read(page))[1] for page in pages]
-    descriptions = [re.search('<meta name="description" content="([^"]+)"', read(page))[1] for page in pages]
-    assert len(set(titles)) == len(set(descriptions)) == len(pages)
+    texts = [read(page) for page in pages_of_text()]
+    titles = [re.search("<title>(.+?)</title>", text)[1] for text in texts]
+    descriptions = [re.search('<meta name="description" content="([^"]+)"', text)[1] for text in texts]
+    assert len(set(titles)) == len(set(descriptions)) == len(texts)
     assert titles[0] == "Calibration, reproduced"
     assert all(60 < len(html.unescape(text)) <= 252 for text in descriptions)
 
@@ -170,76 +164,63 @@ def test_the_figure_of_the_front_page_has_its_number_on_its_own_page_only():
     assert "<figure" in read("index.html") and "caption-number" not in read("index.html")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if not CHROMIUM:
-        pytest.skip("no Chromium on this machine")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
+# A page is loaded as on a desk and as on a phone; the desk then becomes a tablet and a sheet of paper.
+LOOKS = {"light": [(1280, "screen"), (768, "screen"), (720, "print")], "dark": [(360, "screen")]}
 
 
 @pytest.fixture(scope="module")
-def address():
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-        def send_error(self, code, *args):
-            self.send_response(code)
-            self.send_header("Content-Type", "text/html")
-            self.end_headers()
-            self.wfile.write((HTML / "404.html").read_bytes())
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=HTML))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-
-
-@pytest.mark.parametrize(("width", "media"), [(360, "screen"), (768, "screen"), (1280, "screen"), (720, "print")])
-def test_no_page_asks_outside_throws_an_error_or_overflows_in_a_browser(browser, address, width, media):
-    context = browser.new_context(viewport={"width": width, "height": 900})
+def looks(browser, address):
+    """A browser window of each theme, and what goes wrong in any of them."""
     problems = []
     inside = (address, "data:", "blob:")
-    context.on("request", lambda sent: sent.url.startswith(inside) or problems.append(sent.url))
-    context.on("response", lambda answer: answer.ok or problems.append(f"{answer.status} {answer.url}"))
-    context.on("console", lambda message: message.type == "error" and problems.append(message.text))
-    context.on("weberror", lambda error: problems.append(str(error.error)))
-    for path in PAGES:
-        page = context.new_page()
-        page.emulate_media(media=media)
-        page.goto(address + path, wait_until="load")
-        page.wait_for_timeout(150)
-        overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        if overflow > 0:
-            problems.append(f"{path}: {overflow} px too wide")
+    windows = {}
+    for theme, [(width, _), *_] in LOOKS.items():
+        window = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
+        window.on("request", lambda sent: sent.url.startswith(inside) or problems.append(sent.url))
+        window.on("response", lambda answer: answer.ok or problems.append(f"{answer.status} {answer.url}"))
+        window.on("console", lambda message: message.type == "error" and problems.append(message.text))
+        window.on("weberror", lambda error: problems.append(str(error.error)))
+        windows[theme] = window
+    yield windows, problems
+    for window in windows.values():
+        window.close()
+
+
+@pytest.mark.parametrize("path", [*PAGES, "_modules/calib/temperature.html"])
+def test_a_page_asks_nothing_outside_throws_no_error_fits_and_bars_no_reader(looks, address, path):
+    windows, problems = looks
+    problems.clear()
+    tabs = {theme: opened(window, address + path) for theme, window in windows.items()}  # axe works in both at once
+    for theme, page in tabs.items():
+        problems += barriers(page)
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (max(map(int, re.findall(r"\d+", ground)[:3])) < 60) is (theme == "dark"), ground
+        for width, media in LOOKS[theme]:
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(media=media)
+            if (overflow := page.evaluate(OVERFLOW)) > 0:
+                problems.append(f"{overflow} px too wide for {width} px, {media}")
         page.close()
-    context.close()
     assert problems == []
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 360)])
-def test_nothing_serious_bars_readers_with_disabilities(browser, address, theme, width):
-    from axe_playwright_python.sync_playwright import Axe
+def opened(window, url):
+    """A page in which axe-core has begun to look for what bars readers with disabilities.
 
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme)
-    barriers = []
-    for path in [*PAGES, "_modules/calib/temperature.html"]:
-        page = context.new_page()
-        page.goto(address + path, wait_until="load")
-        page.wait_for_timeout(300)
-        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        assert (max(map(int, re.findall(r"\d+", ground)[:3])) < 60) is (theme == "dark"), ground
-        found = Axe().run(page, options={"resultTypes": ["violations"]}).response["violations"]
-        grave = [rule for rule in found if rule["impact"] in ("serious", "critical")]
-        barriers += [(path, rule["id"], node["html"][:120]) for rule in grave for node in rule["nodes"]]
-        page.close()
-    context.close()
-    assert barriers == []
+    To preload style sheets, it would ask for files that are not there.
+    """
+    page = window.new_page()
+    page.goto(url, wait_until="load")
+    page.evaluate(SETTLED)
+    page.evaluate(AXE_SCRIPT)
+    page.evaluate("() => { window.found = axe.run({resultTypes: ['violations'], preload: false}) }")
+    return page
+
+
+def barriers(page):
+    """What axe-core found to be serious."""
+    grave = [rule for rule in page.evaluate("found")["violations"] if rule["impact"] in ("serious", "critical")]
+    return [f"{rule['id']}: {node['html'][:120]}" for rule in grave for node in rule["nodes"]]
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -140,6 +140,21 @@ def test_intervals_widen_with_the_level_and_narrow_with_the_rows(sample):
     assert widths == sorted(widths)
 
 
+@pytest.mark.parametrize("largest", [0.02, 0.2, 1 / 3])
+def test_the_interval_covers_with_clusters_of_unlike_size_as_long_as_none_has_more_than_a_third(largest):
+    """Clusters are sharper or flatter by chance. In the population each is as likely, whatever its size."""
+    rng, n, hits = np.random.default_rng(0), 600, 0
+    first = round(largest * n)
+    clusters = np.repeat(np.arange(50), [first, *[(n - first) // 49] * 48, n - first - (n - first) // 49 * 48])
+    for _ in range(300):
+        logits = 3 * rng.normal(size=(n, 3))
+        tilt = 0.15 * rng.normal(size=(50, 1))[clusters]
+        labels = (logits * (0.5 + tilt) + rng.gumbel(size=(n, 3))).argmax(axis=1)
+        low, high = temperature_interval(logits, labels, clusters=clusters)
+        hits += low <= 2.16 <= high  # the best temperature of the whole population
+    assert hits / 300 > (0.91 if largest < 0.1 else 0.84)
+
+
 def test_temperature_interval_is_open_above_where_the_data_do_not_exclude_a_flat_answer():
     low, high = temperature_interval([[1.0, 0.0]] * 10, [0] * 6 + [1] * 4)
     assert 0 < low < 1 / np.log(1.5) and high == np.inf
@@ -227,6 +242,7 @@ def test_many_deals_hardly_depend_on_the_seed():
 
 
 TWO = [[2.0, 0.0], [0.0, 1.0]]
+THREE = [[2.0, 0.0]] * 9, [0, 0, 0, 1, 1, 1, 0, 0, 0]  # three times the same three rows
 
 
 @pytest.mark.parametrize(
@@ -239,6 +255,12 @@ TWO = [[2.0, 0.0], [0.0, 1.0]]
         (lambda: temperature_interval(TWO, [[0], [1]]), r"^targets: expected shape \(2,\)"),
         (lambda: temperature_interval([[np.nan, 0.0]] * 2, [0, 1]), r"^logits: expected finite values"),
         (lambda: temperature_interval(TWO, [0, 1], level=95), r"^level: expected a number between 0 and 1, got 95"),
+        (lambda: temperature_interval(TWO, [0, 1], level="0.95"), r"^level: expected a number .*, got '0.95'"),
+        (lambda: temperature_interval(*THREE, clusters=[1] * 9), r"^clusters: .* a third .*, got 100% of them in 1$"),
+        (lambda: temperature_interval(*THREE, clusters=list("aaaabbccc")), r"^clusters: .*, got 44% of them in 'a'$"),
+        (lambda: temperature_interval(*THREE, clusters=list("abcabcabc")), r"^targets: expected clusters that differ"),
+        (lambda: temperature_interval(TWO[:1] * 9, [[0.7, 0.3]] * 9), r"^targets: expected rows that differ"),
+        (lambda: temperature_interval(*THREE, clusters=[np.nan] * 9), r"^clusters: expected a name .* in row 0"),
         (lambda: mean_difference_interval([1.0, 2.0], [1.0]), r"^b: expected shape \(2,\), as a, got \(1,\)"),
         (lambda: mean_difference_interval([1.0, 2.0], [[1.0], [2.0]]), r"^b: expected shape \(n,\)"),
         (lambda: mean_difference_interval([1.0], [1.0]), r"^a: expected at least two rows"),

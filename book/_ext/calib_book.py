@@ -5,7 +5,6 @@ and, in modules of their own, the box under the title of a notebook page and wha
 """
 
 from base64 import b64decode
-from fnmatch import fnmatch
 from pathlib import Path
 
 import nbformat
@@ -16,7 +15,8 @@ from sphinx.util.docutils import SphinxDirective
 
 import run_box
 import site_shell
-from calib.data import REGISTRY
+from calib.data.registry import REGISTRY, matching
+from calib.publish import NOTE
 
 
 class DataTable(SphinxDirective):
@@ -31,8 +31,9 @@ class DataTable(SphinxDirective):
 
     def _section(self, source, runs):
         files = [entry for entry in REGISTRY.values() if entry.source == source]
-        patterns = {run: description.get("data", []) for run, description in runs.items()}
-        readers = [run for run in runs if any(fnmatch(file.name, p) for file in files for p in patterns[run])]
+        readers = [
+            run for run, entry in runs.items() if any(file.source == source for file in matching(entry.get("data", [])))
+        ]
         links = ", ".join(f"[](notebooks/{run}.ipynb)" for run in readers)
         count, size = f"{len(files)} file{'s' * (len(files) > 1)}", sum(file.size for file in files) / 1e6
         lines = [
@@ -102,7 +103,7 @@ def show_repository(app, config):
 def announce_published_runs(app, config):
     """Say on every page, the front page too, where some of the numbers are those of the published runs."""
     pages = Path(app.srcdir).glob("notebooks/*.ipynb")
-    if any('"id": "published-run"' in page.read_text(encoding="utf-8") for page in pages):
+    if any(f'"id": "{NOTE}"' in page.read_text(encoding="utf-8") for page in pages):
         config.html_theme_options["announcement"] = "Some data were missing: some pages show the published run."
 
 

@@ -5,13 +5,12 @@ Everything in it comes from ``notebooks/runs.yaml`` and the registry of data fil
 
 import shlex
 import shutil
-import subprocess
-from fnmatch import fnmatch
 from pathlib import Path
 
 import yaml
 
-from calib.data import REGISTRY
+from calib.data.registry import matching
+from calib.provenance import git
 
 ROOT = Path(__file__).parents[2]
 RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
@@ -36,7 +35,7 @@ def describe(run):
     """What the box says about a run."""
     entry = RUNS[run]
     parameters = {name: as_yaml(value) for name, value in entry.get("parameters", {}).items()}
-    files = [file for name, file in REGISTRY.items() if any(fnmatch(name, part) for part in entry.get("data", []))]
+    files = matching(entry.get("data", []))
     command = f"make run NB={entry['notebook']}"
     if parameters:
         command += " P=" + shlex.quote(" ".join(f"{name}={value}" for name, value in parameters.items()))
@@ -78,8 +77,4 @@ def repository_links(url, source, run):
 
 def commit(folder=ROOT):
     """The commit that is built; HEAD, the newest one, where git cannot tell."""
-    try:
-        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, capture_output=True, text=True, check=True)  # noqa: S607
-    except (OSError, subprocess.CalledProcessError):
-        return "HEAD"
-    return done.stdout.strip()
+    return git("rev-parse", "HEAD", folder=folder) or "HEAD"

@@ -9,11 +9,9 @@ import tempfile
 from itertools import product
 from pathlib import Path
 
-from site_tools import browser, pages
+from site_tools import OVERFLOW, SETTLED, browser, pages
 
 LOOKS = list(product(("light", "dark"), (360, 768, 1280)))
-SETTLED = "() => document.fonts.ready.then(() => window.MathJax?.startup?.promise).then(() => {})"
-OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 FRAME = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Contact sheet</title><style>
 body {{ font: 14px sans-serif; background: #888 }} h2 {{ margin: 1em 0 .3em }}
 .row {{ display: flex; gap: 8px; align-items: start }} figure {{ margin: 0; background: #fff }}

@@ -14,7 +14,7 @@ import yaml
 from bs4 import BeautifulSoup
 from pypdf import PdfWriter
 from pypdf.generic import NameObject, TextStringObject
-from site_tools import ROOT, browser, pages
+from site_tools import ROOT, SETTLED, browser, pages
 
 ORIGIN = "http://book.invalid/"  # answered from the folder of the site: nothing leaves the machine
 MATHJAX = "_static/mathjax/tex-chtml.js"
@@ -114,7 +114,7 @@ def print_pdf(html, output):
         page.goto(ORIGIN, wait_until="load")
         page.add_style_tag(path=Path(__file__).with_name("print.css"))
         page.emulate_media(media="print", color_scheme="light")
-        page.evaluate("() => MathJax.startup.promise.then(() => document.fonts.ready).then(() => {})")
+        page.evaluate(SETTLED)
         page.evaluate(SHRINK)
         margin = dict.fromkeys(("top", "right", "bottom", "left"), f"{MARGIN}mm")
         paper = {"format": "A4", "margin": margin, "scale": SCALE, "print_background": True}

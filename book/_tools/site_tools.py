@@ -9,6 +9,8 @@ import yaml
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+SETTLED = "() => document.fonts.ready.then(() => window.MathJax?.startup?.promise).then(() => {})"
+OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 ARGUMENTS = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
 --disable-component-update --disable-sync""".split()
 NO_BROWSER = """error: expected Chromium on the path, under one of the names {names}; found none. To get it:

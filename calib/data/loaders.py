@@ -12,6 +12,7 @@ import numpy as np
 
 from calib.data import sst2
 from calib.data.registry import REGISTRY, DataUnavailable, read
+from calib.names import DATASETS
 from calib.predictions import Predictions
 
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -20,7 +21,6 @@ NLI_PREDICTION_CLASSES = ("entailment", "contradiction", "neutral")
 SST2_CLASSES = ("negative", "positive")
 SUBSETS = {"chaosnli-s": ("snli", "SNLI"), "chaosnli-m": ("mnli_m", "MNLI")}
 
-DOGAH_DATASETS = {"CIFAR-10H": "cifar10h", "ChaosNLI-S": "chaosnli-s", "ChaosNLI-M": "chaosnli-m"}
 DOGAH_NAMES = {
     "model": "model",
     "dataset": "dataset",
@@ -113,7 +113,7 @@ def load_chaosnli(subset, model, seed):
     by uid in the "dev" and "test" files; their hard label is the majority of the 100 votes, ties to the lower class.
     Columns are put in the order entailment, neutral, contradiction.
     """
-    _, predictions_name = SUBSETS[subset]
+    _, predictions_name = _names_in_files(subset)
     development = load_nli_predictions(f"chaosnli/predictions/{predictions_name}_dev_{model}_{seed}.json")
     test = load_nli_predictions(f"chaosnli/predictions/{predictions_name}_test_{model}_{seed}.json")
     counts = load_votes(subset)
@@ -133,7 +133,7 @@ def load_chaosnli(subset, model, seed):
 
 def load_votes(subset):
     """The 100 votes on each item of a part of ChaosNLI, by uid, in the order of the file."""
-    votes_name, _ = SUBSETS[subset]
+    votes_name, _ = _names_in_files(subset)
     return {item["uid"]: item["label_count"] for item in _json_lines(f"chaosnli/chaosNLI_{votes_name}.jsonl")}
 
 
@@ -155,7 +155,7 @@ def load_nli_predictions(name):
 
 def load_original_labels(subset):
     """The label that SNLI or MNLI itself gives to each ChaosNLI item, by uid: `old_label` in the file of votes."""
-    votes_name, _ = SUBSETS[subset]
+    votes_name, _ = _names_in_files(subset)
     letters = [name[0] for name in NLI_CLASSES]
     items = _json_lines(f"chaosnli/chaosNLI_{votes_name}.jsonl")
     return {item["uid"]: letters.index(item["old_label"]) for item in items}
@@ -193,6 +193,10 @@ def cluster_names(ids):
     >>> cluster_names(["2407214681.jpg#0r1n", "50830c", "test-17"])
     ['2407214681.jpg', '50830', 'test-17']
     """
+    ids = list(ids)
+    for name in ids:
+        if not isinstance(name, str):
+            raise ValueError(f"ids: expected strings, such as the uid of a pair, got {name!r}")
     return [re.sub(r"#.*|(?<=\d)[enc]$", "", name) for name in ids]
 
 
@@ -207,7 +211,8 @@ def load_dogah2026():
     """
     files = [json.loads(read(name)) for name in REGISTRY if name.startswith("dogah2026/")]
     rows = [{ours: file[theirs] for theirs, ours in DOGAH_NAMES.items()} for file in files]
-    return [{**row, "dataset": DOGAH_DATASETS[row["dataset"]]} for row in rows]
+    keys = {name: key for key, name in DATASETS.items()}
+    return [{**row, "dataset": keys[row["dataset"]]} for row in rows]
 
 
 def class_permutation(names, wanted):
@@ -270,6 +275,12 @@ class _ArraysOnly(pickle.Unpickler):
 
 def _named(split, logits):
     return [f"{split}-{i}" for i in range(len(logits))]
+
+
+def _names_in_files(subset):
+    if subset not in SUBSETS:
+        raise ValueError(f"subset: expected {' or '.join(SUBSETS)}, got {subset!r}")
+    return SUBSETS[subset]
 
 
 def _json_lines(name):

@@ -4,6 +4,7 @@ import hashlib
 import os
 import tomllib
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from importlib.resources import files
 from pathlib import Path
 
@@ -93,6 +94,17 @@ def load_registry():
 
 
 REGISTRY = load_registry()
+
+
+def matching(patterns):
+    """Registered files with a name like one of these patterns, as ``runs.yaml`` gives the data of a run.
+
+    Examples
+    --------
+    >>> [file.name for file in matching(["chaosnli/*.jsonl"])]
+    ['chaosnli/chaosNLI_mnli_m.jsonl', 'chaosnli/chaosNLI_snli.jsonl']
+    """
+    return [file for name, file in REGISTRY.items() if any(fnmatch(name, pattern) for pattern in patterns)]
 
 
 def data_folder():

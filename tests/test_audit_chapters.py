@@ -1,0 +1,315 @@
+"""The numbers of each chapter, computed a second time by other means, agree with the first and with the record."""
+
+import json
+import math
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+
+from calib import (
+    Predictions,
+    audit,
+    brier,
+    ece,
+    fit_temperature,
+    nll,
+    reliability_table,
+    results,
+    softmax,
+    top_label,
+)
+from calib.annotation import draw_votes
+from calib.data import cluster_names, load_soft_labels, load_sst2
+from calib.data.loaders import SUBSETS, load_arrays
+from calib.data.registry import read
+from calib.gap import halves, soft_label_gap
+from calib.parts import (
+    ISOTONIC_PARTS,
+    STEPS,
+    gap_parts,
+    isotonic_scores,
+    part_intervals,
+    parts_of,
+    resampled_scores,
+    temperature_scores,
+)
+from calib.resample import bootstrap_ece, bootstrap_indices, interval
+from conftest import ROOT
+from test_audit import OF_METRICS, OF_TEMPERATURES, refit
+
+PUBLISHED = results.load(ROOT / "book/published/results.json")
+GAP_RUNS = [run for run in PUBLISHED if run.startswith("gap/")]
+SIX = [[3, 1, 0], [2.5, 1, 0], [3, 0.5, 0], [1.5, 2, 0], [0.5, 0, 1.5], [2, 2.2, 0]], [0, 0, 1, 1, 2, 0]
+
+
+def agree(recorded, audited):
+    """Whether all numbers agree, counts exactly; what differs is shown where they do not."""
+    temperatures, metrics = audit.largest(recorded, audited)
+    assert temperatures < OF_TEMPERATURES and metrics < OF_METRICS, audit.differences(recorded, audited)
+    assert all(recorded[name] == value for name, value in audited.items() if isinstance(value, int))
+
+
+@cache
+def chaosnli(dataset, model, seed):
+    """Validation set, predictions and votes as they are in the files: the arguments of `audit_gap`."""
+    votes_name, name = SUBSETS[dataset]
+    found = []
+    for part in ("dev", "test"):  # columns in the file: entailment, contradiction, neutral
+        rows = [
+            json.loads(line) for line in read(f"chaosnli/predictions/{name}_{part}_{model}_{seed}.json").splitlines()
+        ]
+        logits = [(row["logits"][0], row["logits"][2], row["logits"][1]) for row in rows]
+        found.append(([row["uid"] for row in rows], logits, [[0, 2, 1][row["true"]] for row in rows]))
+    items = [json.loads(line) for line in read(f"chaosnli/chaosNLI_{votes_name}.jsonl").splitlines()]
+    counts = [[item["label_counter"].get(letter, 0) for letter in "enc"] for item in items]
+    predicted = found[0][0] + found[1][0], found[0][1] + found[1][1]
+    return {"validation": found[0], "predicted": predicted, "voted": ([item["uid"] for item in items], counts)}
+
+
+def cifar10h():
+    """The same for CIFAR-10H, with the original labels."""
+    (logits, labels), (test_logits, test_labels) = load_arrays(read("cifar10/resnet110_c10_logits.p"))
+    votes = np.frombuffer(read("cifar10h/cifar10h-counts.npy")[-10_000 * 10 * 8 :], dtype="<i8").reshape(10_000, 10)
+    return {
+        "validation": ([f"validation-{i}" for i in range(len(labels))], logits, labels[:, 0].tolist()),
+        "predicted": (range(10_000), test_logits),
+        "voted": (range(10_000), votes),
+        "labels": test_labels[:, 0].tolist(),
+    }
+
+
+def sst2():
+    rows = [line.split(",") for line in read("sst2/distilbert-sst2-validation-logits.csv").decode().splitlines()[1:]]
+    return [row[0] for row in rows], [[float(row[2]), float(row[3])] for row in rows], [int(row[1]) for row in rows]
+
+
+def test_the_six_examples_are_as_published():
+    recorded = PUBLISHED["six-examples"]
+    agree(recorded, audit.audit_six_examples(*SIX, at=recorded))
+    fitted = fit_temperature(*SIX).temperature
+    assert audit.audit_six_examples(*SIX)["temperature"] == pytest.approx(fitted, rel=OF_TEMPERATURES)
+    assert recorded["temperature"] == pytest.approx(fitted, rel=1e-9)
+
+
+@pytest.mark.data
+def test_the_isolated_fit_is_as_published():
+    recorded = PUBLISHED["sst2-isolated-fit"]
+    audited = audit.audit_sst2(*sst2(), at=recorded)
+    assert len(audited) == 1 + 3 * (1 + 2 * 6)
+    agree(recorded, audited)
+
+
+@pytest.mark.data
+def test_the_isolated_fit_is_what_calib_computes():
+    pools = dict(zip(("exploration", "calibration", "audit"), load_sst2().split(256, 256, 360, key="calib-sst2-v1")))
+    calibration = pools["calibration"]
+    fitted = fit_temperature(calibration.logits, calibration.labels, bounds=(0.05, 20)).temperature
+    computed = {"temperature": fitted}
+    for pool, data in pools.items():
+        for state, t in (("t1", 1.0), ("fitted", fitted)):
+            p = softmax(data.logits, t)
+            confidence, correct = top_label(p, data.labels)
+            computed[f"{pool}_correct"] = int(correct.sum())
+            computed[f"{pool}_confidence_{state}"] = confidence.mean()
+            computed[f"{pool}_nll_{state}"] = nll(data.logits, data.labels, t)
+            computed[f"{pool}_brier_{state}"] = brier(p, data.labels)
+            computed[f"{pool}_ece10_{state}"] = ece(confidence, correct, 10)
+            computed[f"{pool}_at90_{state}"] = int((confidence >= 0.9).sum())
+            computed[f"{pool}_wrong90_{state}"] = int((~correct[confidence >= 0.9]).sum())
+    audited = audit.audit_sst2(*sst2(), at=computed)
+    assert audited.keys() == computed.keys()
+    agree(computed, audited)
+
+
+@pytest.mark.data
+def test_the_four_binnings_are_as_published_and_what_calib_computes():
+    pool, *_ = load_sst2().split(256, 256, 360, key="calib-sst2-v1")
+    confidence, correct = top_label(softmax(pool.logits), pool.labels)
+    indices = bootstrap_indices(256)
+    computed, bins = {}, [5, 10, 15, 20]
+    for m, low, high in zip(bins, *interval(bootstrap_ece(confidence, correct, bins, indices))):
+        table = reliability_table(confidence, correct, m)
+        computed |= {f"ece_{m}": table.ece, f"ece_{m}_low": low, f"ece_{m}_high": high}
+        computed |= {f"nonempty_{m}": int(table.filled.sum()), f"rightmost_{m}": int(table.counts[-1])}
+    audited = audit.audit_binning(*sst2())
+    assert audited.keys() == computed.keys()
+    agree(computed, audited)
+    agree(PUBLISHED["binning-sensitivity"], audited)
+    agree(computed, audit.audit_binning(*sst2(), indices=indices))
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("run", GAP_RUNS)
+def test_a_gap_is_as_published_and_what_calib_computes(run):
+    _, dataset, model, seed, protocol = run.split("/")
+    clean = protocol == "clean"
+    arrays = cifar10h() if dataset == "cifar10h" else chaosnli(dataset, model, seed)
+    audited = audit.audit_gap(**arrays, clean=clean, at=PUBLISHED[run])
+    assert audited.keys() <= PUBLISHED[run].keys()
+    agree(PUBLISHED[run], audited)
+
+    validation, soft, n_missing = load_soft_labels(dataset, model, int(seed))
+    validation = validation.without(soft.ids) if clean else validation
+    computed = soft_label_gap(validation, soft, overlap_declared=not clean) | {"n_missing": n_missing}
+    agree(computed, audited)
+
+
+CLUSTERS = {"cifar10h": str, "chaosnli-s": lambda uid: uid.partition("#")[0], "chaosnli-m": lambda uid: uid[:-1]}
+
+
+def parts(validation, soft, clusters, overlap_declared):
+    """All that the chapter records of the parts of one run, but for what is exploratory."""
+    found = gap_parts(validation, soft, overlap_declared)
+    scores = temperature_scores(soft, [found[f"T_{step}"] for step in STEPS])
+    isotonic = isotonic_scores(validation, soft)
+    found |= part_intervals(resampled_scores(scores, clusters))
+    found |= {"iso_brier_population": isotonic[:, 1].mean()} | dict(
+        zip(ISOTONIC_PARTS, parts_of(isotonic.mean(axis=0)))
+    )
+    return found | part_intervals(resampled_scores(isotonic, clusters), ISOTONIC_PARTS)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("run", GAP_RUNS)
+def test_the_parts_of_a_gap_are_what_calib_computes(run):
+    _, dataset, model, seed, protocol = run.split("/")
+    clean = protocol == "clean"
+    arrays = cifar10h() if dataset == "cifar10h" else chaosnli(dataset, model, seed)
+    validation, soft, _ = load_soft_labels(dataset, model, int(seed))
+    validation = validation.without(soft.ids) if clean else validation
+    computed = parts(validation, soft, cluster_names(halves(soft)[1].ids), overlap_declared=not clean)
+    audited = audit.audit_parts(**arrays, clean=clean, at=computed, cluster=CLUSTERS[dataset])
+    assert audited.keys() == computed.keys() - {"T_hard", "T_oracle", "brier_hard", "brier_oracle"}
+    agree(computed, audited)
+
+
+@pytest.mark.data
+@pytest.mark.record
+@pytest.mark.parametrize("run", GAP_RUNS)
+def test_the_parts_of_a_gap_are_as_published(run):
+    _, dataset, model, seed, protocol = run.split("/")
+    arrays = cifar10h() if dataset == "cifar10h" else chaosnli(dataset, model, seed)
+    at = PUBLISHED[run]
+    agree(at, audit.audit_parts(**arrays, clean=protocol == "clean", at=at, cluster=CLUSTERS[dataset]))
+
+
+def test_the_parts_of_made_up_data_agree_with_missing_and_shared_examples(simulate):
+    logits, labels = simulate(120, 3)
+    votes = np.random.default_rng(2).multinomial(9, softmax(logits, 2))
+    ids = [f"item-{i:03}" for i in range(120)]
+    everything = Predictions(ids, logits, labels, votes)
+    validation, soft = everything.select(slice(0, 60)), everything.select(slice(40, 110))
+    soft = Predictions(soft.ids, soft.logits, soft.votes.argmax(axis=1), soft.votes)
+    arrays = {"validation": (ids[:60], logits[:60], labels[:60]), "predicted": (ids[:110], logits[:110])}
+    arrays["voted"] = (ids[40:], votes[40:])
+    for clean in (False, True):
+        hard = validation.without(soft.ids) if clean else validation
+        computed = parts(hard, soft, [name[:-1] for name in soft.ids[35:].tolist()], overlap_declared=True)
+        audited = audit.audit_parts(**arrays, clean=clean, at=computed, cluster=lambda name: name[:-1])
+        agree(computed, audited)
+        own = audit.audit_parts(**arrays, clean=clean, cluster=lambda name: name[:-1])
+        assert own == pytest.approx(audited, rel=1e-5, abs=1e-6), "close at the temperatures fitted by the audit too"
+        rows = np.random.default_rng(113).integers(0, 4, size=(2000, 4))
+        same = audit.audit_parts(**arrays, clean=clean, at=computed, cluster=lambda name: name[:-1], indices=rows)
+        assert same == audited, "four tens of items; the kept array gives the same"
+
+
+def test_a_gap_of_made_up_data_agrees_with_missing_and_shared_examples(simulate):
+    logits, labels = simulate(61, 3)
+    votes = np.random.default_rng(2).multinomial(9, softmax(logits, 2))
+    ids = [f"item-{i}" for i in range(61)]
+    everything = Predictions(ids, logits, labels, votes)
+    validation, soft = everything.select(slice(0, 45)), everything.select(slice(20, 58))
+    soft = Predictions(soft.ids, soft.logits, soft.votes.argmax(axis=1), soft.votes)
+    arrays = {
+        "validation": (ids[:45], logits[:45], labels[:45]),
+        "predicted": (ids[:58], logits[:58]),
+        "voted": (ids[20:], votes[20:]),
+    }
+    for clean in (False, True):
+        hard = validation.without(soft.ids) if clean else validation
+        computed = soft_label_gap(hard, soft, overlap_declared=True) | {"n_missing": 3}
+        audited = audit.audit_gap(**arrays, clean=clean, at=computed)
+        agree(computed, audited)
+        assert (audited["n"], audited["n_overlap"]) == (38, 0 if clean else 6)
+        own = audit.audit_gap(**arrays, clean=clean)
+        assert own == pytest.approx(audited, rel=1e-5, abs=1e-6), "close at the temperatures fitted by the audit too"
+
+
+BUDGET_RUNS = [run.replace("gap/", "budget/").removesuffix("/paper") for run in GAP_RUNS if run.endswith("/paper")]
+NUMBERS = [1, 2, 3, 5, 10, 20, 50, 100]
+
+
+@pytest.mark.data
+@pytest.mark.site
+@pytest.mark.parametrize("run", BUDGET_RUNS)
+def test_temperatures_from_drawn_votes_are_what_the_audit_computes(run):
+    """The same draws, fitted and judged by other means; what is left is the error of a parabola on the grid of T."""
+    _, dataset, model, seed = run.split("/")
+    first, second = halves(load_soft_labels(dataset, model, int(seed))[1])
+    order = np.argsort(-first.distributions, axis=1, kind="stable")  # as they are drawn: likely classes first
+    logits, q = (np.take_along_axis(a, order, axis=1) for a in (first.logits.astype(np.float64), first.distributions))
+    draws = draw_votes(q, NUMBERS, 200, np.random.default_rng(113).spawn(2)[1])
+    drawn = ((m, *votes) for m, votes in zip(NUMBERS, draws))
+    audited = audit.audit_budget(logits, (second.logits, second.distributions), drawn)
+    assert len(audited) == 4 * len(NUMBERS)
+    temperatures, scores = audit.largest(results.load(ROOT / "_build/results.json")[run], audited)
+    assert temperatures < 2e-4 and scores < 1e-5
+
+
+@pytest.mark.data
+@pytest.mark.site
+@pytest.mark.parametrize("run", ["budget/chaosnli-s/bert-base-uncased/1", "budget/chaosnli-m/roberta-base/0"])
+def test_other_draws_of_votes_agree_within_their_error(run):
+    """Votes drawn by another generator, one by one; each fit by golden section on the NLL of the labels themselves."""
+    _, dataset, model, seed = run.split("/")
+    items = chaosnli(dataset, model, int(seed))
+    logits_of, draw, draws = dict(zip(*items["predicted"])), random.Random(5), 12
+    rows = [(logits_of[name], votes) for name, votes in zip(*items["voted"]) if name in logits_of]
+    rows = rows[: len(rows) // 2]
+    logits, recorded = np.array([z for z, _ in rows]), results.load(ROOT / "_build/results.json")[run]
+    for m in (1, 3, 20):
+        fits = {"distribution": [], "majority": []}
+        for _ in range(draws):
+            drawn = [
+                [labels.count(k) for k in range(3)] for labels in (draw.choices(range(3), v, k=m) for _, v in rows)
+            ]
+            top = [draw.choice([k for k in range(3) if row[k] == max(row)]) for row in drawn]
+            fits["distribution"].append(refit(logits, np.array(drawn) / m, "nll"))
+            fits["majority"].append(refit(logits, top, "nll"))
+        for kind, values in fits.items():
+            error = recorded[f"T_{kind}_{m}_sd"] * math.sqrt(1 / draws + 1 / 200)
+            assert abs(np.mean(values) - recorded[f"T_{kind}_{m}"]) < 4 * error
+
+
+# --- comparison ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["temperature", "temperature_grid", "nll_t1", "nll_fitted", "ece4_t1", "ece4_fitted", "accuracy"]
+)
+@pytest.mark.parametrize("error", [1e-5, -1e-5, 0.1, math.nan])
+def test_a_wrong_recorded_number_is_caught(name, error):
+    recorded = PUBLISHED["six-examples"]
+    wrong = {**recorded, name: recorded[name] * (1 + error)}
+    audited = audit.audit_six_examples(*SIX, at=wrong if math.isfinite(error) else recorded)
+    with pytest.raises(AssertionError):
+        agree(wrong, audited)
+    caught = {key for key, value in audit.differences(wrong, audited).items() if not value < 1e-7}
+    assert name in caught and (caught == {name} or name == "temperature")
+
+
+def test_a_number_that_is_not_recorded_is_an_error():
+    with pytest.raises(KeyError, match="nll_t1"):
+        audit.differences({"temperature": 1.0}, {"temperature": 1.0, "nll_t1": 0.5})
+
+
+def test_the_largest_difference_is_relative_for_temperatures_and_absolute_for_the_rest():
+    recorded = {"temperature": 2.0, "T_hard": 4.0, "ece": 0.5, "nll": 2.0, "n": 7}
+    audited = {"temperature": 2.0, "T_hard": 4.5, "ece": 0.75, "nll": 2.0, "n": 7}
+    assert audit.differences(recorded, audited) == {"temperature": 0, "T_hard": 0.5, "ece": 0.25, "nll": 0, "n": 0}
+    assert audit.largest(recorded, audited) == (0.125, 0.25)
+    assert audit.largest(recorded, {}) == (0, 0)
+    assert audit.largest(recorded, {"ece": math.nan}) == (0, math.inf)
