@@ -120,3 +120,14 @@ def killed_at(step, function, *arguments):
         function(*arguments)
         os._exit(0)
     return os.waitpid(child, 0)[1] == 0
+
+
+@pytest.fixture(scope="module")
+def one_thread():
+    """One thread for torch: small batches on a busy machine are slow with more."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

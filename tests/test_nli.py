@@ -28,6 +28,8 @@ from calib.data.examples import load_examples
 from calib.data.loaders import NLI_CLASSES
 from calib.models import checkpoint, hub, nli, pairs, text
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 NAMED = {0: "contradiction", 1: "entailment", 2: "neutral"}
 NAMELESS = {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"}
 WORDS = "the a an is are was not no in on of to and it he she they i you we man woman people".split()
@@ -68,15 +70,6 @@ def write_model(folder, kind="bert", names=NAMED):
         )
     model.save_pretrained(folder)
     return folder
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Small batches on a busy machine are slow with more."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -20,18 +20,11 @@ from calib.data.registry import REGISTRY, status
 from calib.models import checkpoint, images, resnet, training, vision
 from calib.models.checkpoint import CheckpointError
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 SMALL = {"model": "resnet8", "epochs": 3, "images": "jpeg", "limit": 300}
 LABELS = np.repeat(np.arange(10), 3)
 needs_images = pytest.mark.skipif(status(images.ARCHIVE) != "ok", reason="the JPEG copies of CIFAR-10 are not there")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """Small batches on a busy machine are slow with more."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
