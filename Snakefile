@@ -134,7 +134,7 @@ rule execute:
         status="_build/status/{run}.json",
     params:
         data=lambda w: " ".join(f"--data {shlex.quote(name)}" for name in files_of(w.run)),
-        options=lambda w: option_list(RUNS[w.run].get("parameters", {})),
+        options=lambda w: option_list(RUNS[w.run].get("parameters", {}) | RUNS[w.run].get("writes", {})),
         fingerprint=lambda w: PROGRAM + digest(source_of(w.run), *paths_of(w.run), *RUNS[w.run].get("reads", [])),
     wildcard_constraints:
         run=anything(FRESH),

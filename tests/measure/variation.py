@@ -50,9 +50,8 @@ def numbers(setting, folder):
     found = {}
     environment = {**os.environ, **dict.fromkeys(SETTINGS["two threads"], "1"), **SETTINGS[setting]}
     for name, run in RUNS.items():
-        parameters = {key: value for key, value in run.get("parameters", {}).items() if key != "keep"}
         source, output, part = ROOT / f"notebooks/{run['notebook']}.py", folder / "page.ipynb", folder / "numbers.json"
-        command = [sys.executable, "-c", PROGRAM, source, output, json.dumps(parameters), part]
+        command = [sys.executable, "-c", PROGRAM, source, output, json.dumps(run.get("parameters", {})), part]
         subprocess.run(command, cwd=ROOT, env=environment, check=True)
         found.update(results.load(part))
         print(setting, name, flush=True)
