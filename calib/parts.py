@@ -13,6 +13,8 @@ All are judged on the second half, by the Brier score against the votes. A part 
 neighbours. Functions named ``*_scores`` return Brier scores with one column for each step.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from calib.curves import bootstrap_weights, lowest, score_curves, values_at, weighted_means
@@ -204,3 +206,58 @@ def part_intervals(scores, names=PARTS):
     """
     ends = dict(zip(("low", "high"), interval(parts_of(scores))))
     return {f"{name}_{end}": value for end, values in ends.items() for name, value in zip(names, values.tolist())}
+
+
+class PartsStudy(NamedTuple):
+    """The parts of one gap, and how they move.
+
+    Attributes
+    ----------
+    found : dict of str to float
+        What `gap_parts` gives; ``iso_brier_population`` and `ISOTONIC_PARTS`; of each part ``_low`` and ``_high`` with
+        the fits held fixed and, but for the isotonic, ``_refit_low`` and ``_refit_high`` with the fits inside; of
+        `PARTS` the mean over random halves, ``random_<part>``, and its standard deviation, ``random_<part>_sd``.
+    fixed, refitted : ndarray (replicates, 4)
+        `PARTS` in each replicate, fits held fixed and inside.
+    random : ndarray (draws, 4)
+        `PARTS` for random halves.
+    """
+
+    found: dict
+    fixed: np.ndarray
+    refitted: np.ndarray
+    random: np.ndarray
+
+
+def study_parts(validation, soft, clusters=None, overlap_declared=False, replicates=2000, draws=200):
+    """Parts of the gap with intervals over examples, fits fixed and inside, and over random halves.
+
+    Parameters
+    ----------
+    validation, soft, overlap_declared
+        As in `gap_parts`.
+    clusters : sequence, optional
+        Examples with the same value are drawn together: those of the validation set, then those of `soft`.
+    replicates, draws : int
+        Of every bootstrap, and of random halves.
+
+    Returns
+    -------
+    PartsStudy
+    """
+    found = gap_parts(validation, soft, overlap_declared)
+    judged = None if clusters is None else clusters[len(validation) + len(soft) // 2 :]
+    isotonic = isotonic_scores(validation, soft)
+    scores = temperature_scores(soft, [found[f"T_{step}"] for step in STEPS])
+    resampled = resampled_scores(np.hstack([scores, isotonic]), judged, replicates)
+    fixed, of_isotonic = np.split(resampled, [len(STEPS)], axis=1)
+    curves = step_curves(validation, soft)
+    refitted = refitted_scores(curves, clusters, replicates)
+    random = parts_of(shuffled_scores(curves, draws))
+    found |= part_intervals(fixed) | part_intervals(refitted, [f"{part}_refit" for part in PARTS])
+    means = isotonic.mean(axis=0)
+    found |= {"iso_brier_population": float(means[1])} | dict(zip(ISOTONIC_PARTS, parts_of(means).tolist()))
+    found |= part_intervals(of_isotonic, ISOTONIC_PARTS)
+    for part, mean, deviation in zip(PARTS, random.mean(axis=0).tolist(), random.std(axis=0).tolist()):
+        found |= {f"random_{part}": mean, f"random_{part}_sd": deviation}
+    return PartsStudy(found, parts_of(fixed), parts_of(refitted), random)

@@ -61,13 +61,12 @@ from calib.parts import (
     PARTS,
     STEPS,
     gap_parts,
-    isotonic_scores,
     part_intervals,
     parts_of,
-    refitted_scores,
     resampled_scores,
     shuffled_scores,
     step_curves,
+    study_parts,
     temperature_scores,
 )
 from calib.plots import COLOURS, label, log_axis, show, table
@@ -109,22 +108,11 @@ for dataset, model, seed in studies:
     sizes[dataset] = (len(judged), len(set(judged)), len(set(clusters[: len(soft) // 2]) & set(judged)))
     for protocol in ("paper",) if dataset == "cifar10h" else ("paper", "clean"):
         validation = published if protocol == "paper" else published.without(soft.ids)
-        found = gap_parts(validation, soft, overlap_declared=protocol == "paper")
-        isotonic = isotonic_scores(validation, soft)
-        scores = temperature_scores(soft, [found[f"T_{step}"] for step in STEPS])
-        fixed, of_isotonic = np.split(resampled_scores(np.hstack([scores, isotonic]), judged, replicates), [len(STEPS)], axis=1)
-        curves = step_curves(validation, soft)
-        refitted = refitted_scores(curves, cluster_names(validation.ids) + clusters, replicates)
-        random = parts_of(shuffled_scores(curves, draws))
-        bootstrap[dataset, model, seed, protocol] = parts_of(fixed), parts_of(refitted), random
-        found |= part_intervals(fixed) | part_intervals(refitted, [f"{part}_refit" for part in PARTS])
-        found |= {"iso_brier_population": isotonic[:, 1].mean()} | dict(zip(ISOTONIC_PARTS, parts_of(isotonic.mean(axis=0))))
-        found |= part_intervals(of_isotonic, ISOTONIC_PARTS)
+        names = cluster_names(validation.ids) + clusters
+        found, *bootstrap[dataset, model, seed, protocol] = study_parts(validation, soft, names, protocol == "paper", replicates, draws)
         if dataset in original:
             other = gap_parts(validation, replace(soft, labels=labels), overlap_declared=protocol == "paper")
             found |= {f"original_{name}": other[name] for name in ("T_population", "gap_population", "gap_label")}
-        found |= {f"random_{part}": value for part, value in zip(PARTS, random.mean(axis=0))}
-        found |= {f"random_{part}_sd": value for part, value in zip(PARTS, random.std(axis=0))}
         runs[dataset, model, seed, protocol] = found
 
 # %% tags=["remove-cell"]
