@@ -4,7 +4,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
-EPOCHS ?= 30
+EPOCHS ?= 15
+IMAGES ?= original
 CALIB_DATA ?= data
 export CALIB_DATA := $(if $(filter /%,$(CALIB_DATA)),$(CALIB_DATA),$(CURDIR)/$(CALIB_DATA))
 # A second build in this folder waits for the first, and a killed one leaves no lock behind.
@@ -13,7 +14,7 @@ ALONE = $(PYTHON) book/_tools/alone.py _build/.lock $(MAKE) --no-print-directory
 CACHES := XDG_CACHE_HOME="$(CURDIR)/_build/cache" MPLCONFIGDIR="$(CURDIR)/_build/cache/matplotlib"
 
 .DEFAULT_GOAL := help
-.PHONY: help book build test pdf contact-sheet data run verify publish ladder measure bench lint oldest newest lock clean
+.PHONY: help book build test pdf contact-sheet data run verify publish ladder ladder-measure measure bench lint oldest newest lock clean
 
 help: ## show the targets and settings
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -23,6 +24,7 @@ help: ## show the targets and settings
 	@echo "  TORCH_INDEX=URL  take torch from this package index, for a build without CUDA"
 	@echo "  JOBS=N           notebooks run at once (now $(JOBS))"
 	@echo "  EPOCHS=N         passes of each run of the ladder over its images (now $(EPOCHS))"
+	@echo "  IMAGES=jpeg      train the ladder on the JPEG copies in the data folder, as in the book (now $(IMAGES))"
 	@echo "  STRICT=1         fail where data are missing, instead of showing the published run"
 
 book: ## get the data, run every notebook, build the site in _build/html
@@ -68,7 +70,11 @@ publish: book ## run the tests, then renew the published record in book/publishe
 
 ladder: $(BIN)/.installed ## train ResNet-8, 20 and 32 on CIFAR-10 with three seeds (hours; goes on where it was killed)
 	@$(PYTHON) book/_tools/alone.py _build/.ladder-lock $(BIN)/snakemake -s sweep/Snakefile --configfile sweep/ladder.yaml \
-		--config epochs=$(EPOCHS) --cores $(JOBS) --nolock --rerun-incomplete --keep-going --quiet host reason
+		--config epochs=$(EPOCHS) images=$(IMAGES) --cores $(JOBS) --nolock --rerun-incomplete --keep-going --quiet host reason
+
+ladder-measure: $(BIN)/.installed ## time training beside a plain loop; what augmented validation images do, after `make ladder` (a quarter of an hour)
+	$(BIN)/python tests/measure/training.py book/measured/training.json $(IMAGES)
+	$(BIN)/python tests/measure/augmentation.py predictions/checkpoints/cifar10h book/measured/augmentation.json
 
 bench: $(VENV)-bench/.installed ## time calib beside its peers, and give all the same awkward input (five quiet minutes)
 	$(VENV)-bench/bin/python tests/measure/speed.py book/measured/speed.json

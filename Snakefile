@@ -41,6 +41,11 @@ def paths_of(run):
     return [str(data_folder() / name) for name in files_of(run)]
 
 
+def reads_of(run):
+    """Other files of the repository that a run reads."""
+    return [str(path) for pattern in RUNS[run].get("reads", []) for path in sorted(Path().glob(pattern))]
+
+
 def digest(*paths):
     return hashlib.sha256(b"".join(hashlib.sha256(Path(path).read_bytes()).digest() for path in paths)).hexdigest()
 
@@ -83,9 +88,9 @@ if not workflow.output_settings.dryrun:
     LOGGER.addHandler(Progress())
 
 restore("book/published")  # where a renewal was killed
-for path in (path for run in RUNS.values() for path in run.get("reads", [])):  # Snakemake would keep the old page
-    if not Path(path).exists():
-        sys.exit(f"error: {path} is missing, which a notebook reads; it is part of the repository")
+for pattern in (pattern for run in RUNS.values() for pattern in run.get("reads", [])):  # Snakemake would keep the old page
+    if not any(Path().glob(pattern)):
+        sys.exit(f"error: {pattern} is missing, which a notebook reads; it is part of the repository")
 MISSING = {run: [name for name in files_of(run) if status(name) != "ok"] for run in RUNS}
 FRESH = [run for run in RUNS if not MISSING[run]]
 KEPT = [run for run in RUNS if MISSING[run]]
@@ -126,7 +131,7 @@ rule execute:
         package=PACKAGE,
         lock=LOCK,
         data=lambda w: paths_of(w.run),
-        reads=lambda w: RUNS[w.run].get("reads", []),
+        reads=lambda w: reads_of(w.run),
         after=lambda w: [f"_build/results/{run}.json" for run in RUNS[w.run].get("after", [])],
     output:
         page="book/notebooks/{run}.ipynb",
@@ -135,7 +140,7 @@ rule execute:
     params:
         data=lambda w: " ".join(f"--data {shlex.quote(name)}" for name in files_of(w.run)),
         options=lambda w: option_list(RUNS[w.run].get("parameters", {}) | RUNS[w.run].get("writes", {})),
-        fingerprint=lambda w: PROGRAM + digest(source_of(w.run), *paths_of(w.run), *RUNS[w.run].get("reads", [])),
+        fingerprint=lambda w: PROGRAM + digest(source_of(w.run), *paths_of(w.run), *reads_of(w.run)),
     wildcard_constraints:
         run=anything(FRESH),
     log:

@@ -167,5 +167,5 @@ def table(align, heads, rows):
     if not all(heads) or any(len(row) != len(align) for row in [heads, *rows]):
         raise ValueError(f"rows: expected {len(align)} cells in each row and no empty head, got {[heads, *rows]}")
     rule = [{"l": ":---", "r": "---:"}[side] for side in align]
-    cells = [[re.sub(r"^-(?=\d)", "\N{MINUS SIGN}", str(cell)) for cell in row] for row in rows]
+    cells = [[re.sub(r"(?<![\w.])-(?=\d)", "\N{MINUS SIGN}", str(cell)) for cell in row] for row in rows]
     return Markdown("\n".join(f"| {' | '.join(row)} |" for row in [heads, rule, *cells]))

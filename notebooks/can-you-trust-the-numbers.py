@@ -43,15 +43,20 @@ RUN = "can-you-trust-the-numbers"
 # %% tags=["parameters"]
 results_folder = "../_build/results"  # where the runs put their numbers
 measured_folder = "../book/measured"  # what `make measure` wrote
+predictions_folder = "../sweep/predictions"  # logits of our own training
 runs = [
     "six-examples",
     "sst2-isolated-fit",
     "binning-sensitivity",
     "gap-cifar10h-resnet110",
+    "gap-cifar10h-resnet8",
+    "gap-cifar10h-resnet20",
+    "gap-cifar10h-resnet32",
     "gap-chaosnli-s-bert-base-uncased",
     "gap-chaosnli-s-roberta-base",
     "gap-chaosnli-m-roberta-base",
     "three-parts",
+    "three-scales",
 ]  # the runs to compute again
 
 # %% tags=["hide-input"]
@@ -83,7 +88,8 @@ for name, values in recorded.items():
     if not name.startswith("gap/"):
         continue
     _, dataset, model, seed, protocol = name.split("/")
-    validation, soft, n_missing = load_soft_labels(dataset, model, int(seed))
+    own = Path(f"{predictions_folder}/{dataset}/{model}-{seed}.npz").exists()
+    validation, soft, n_missing = load_soft_labels(dataset, model, int(seed), predictions_folder if own else None)
     arrays = {
         "validation": (validation.ids.tolist(), validation.logits.astype(float), validation.labels.tolist()),
         "predicted": (soft.ids.tolist(), soft.logits.astype(float)),

@@ -17,7 +17,7 @@
 # again from its per-seed files, and every run of this book is set next to them.
 #
 # :::{admonition} Before you start
-# - **You will** see where our published-logits runs fall among the paper's own models, and how much seeds matter.
+# - **You will** see where our runs, on published logits and on logits of our own training, fall among the paper's own models, and how much seeds matter.
 # - **You need** the protocol of [](../soft-label-gap.md).
 # - **Time** about five minutes to read, a few seconds to run.
 # :::
@@ -41,6 +41,9 @@ plt.style.use("calib.paper")
 results_folder = "../_build/results"  # where the runs put their numbers
 gap_runs = [
     "gap-cifar10h-resnet110",
+    "gap-cifar10h-resnet8",
+    "gap-cifar10h-resnet20",
+    "gap-cifar10h-resnet32",
     "gap-chaosnli-s-bert-base-uncased",
     "gap-chaosnli-s-roberta-base",
     "gap-chaosnli-m-roberta-base",
@@ -57,16 +60,17 @@ runs = {}
 for name, values in results.load_runs(results_folder, gap_runs).items():
     _, dataset, model, seed, protocol = name.split("/")
     runs.setdefault((dataset, model, protocol), []).append(values)
-if not {("cifar10h", "paper"), ("chaosnli-s", "clean"), ("chaosnli-m", "clean")} <= {(dataset, protocol) for dataset, _, protocol in runs}:
-    raise ValueError(f"gap_runs: expected CIFAR-10H with protocol paper and both parts of ChaosNLI with both protocols, got {gap_runs}")
+needed = {("cifar10h", "resnet110", "paper"), ("cifar10h", "resnet8", "paper"), ("chaosnli-s", "roberta-base", "clean"), ("chaosnli-m", "roberta-base", "clean")}
+if not needed <= runs.keys():
+    raise ValueError(f"gap_runs: expected ResNet-110 and ResNet-8 on CIFAR-10H and RoBERTa-base on both parts of ChaosNLI, got {gap_runs}")
 
 # %% tags=["hide-input"]
 ORDER = list(DATASETS)
 
 
 def mean_std(rows, name):
-    values = np.array([row[name] for row in rows])
-    return f"{half_up(values.mean(), 3)} ({half_up(values.std(), 3)})"
+    values, digits = np.array([row[name] for row in rows]), 4 if "gap" in name else 3
+    return f"{half_up(values.mean(), digits)} ({half_up(values.std(), digits)})"
 
 
 shown = ["gap", "iso_gap", "T_hard", "T_oracle", "brier_hard", "brier_oracle", "accuracy"]
@@ -74,12 +78,14 @@ heads = ["Gap", "Isotonic gap", "$T_\\mathrm{hard}$", "$T_\\mathrm{oracle}$", "B
 lines = []
 for (dataset, model, protocol), rows in sorted(runs.items(), key=lambda item: (ORDER.index(item[0][0]), item[0])):
     cells = [mean_std(rows, name) for name in shown]
-    lines.append([DATASETS[dataset], MODELS[model], protocol, f"{rows[0]['n'] - rows[0]['n'] // 2:,}", len(rows), *cells])
+    copies = ", JPEG copies" if rows[0].get("images") == "jpeg" else ""
+    lines.append([DATASETS[dataset] + copies, MODELS[model], protocol, f"{rows[0]['n'] - rows[0]['n'] // 2:,}", len(rows), *cells])
 table("lllrr" + "r" * len(heads), ["Data", "Model", "Protocol", "n judged", "Seeds", *heads], lines)
 
 # %% [markdown]
 # One seed has no spread: a standard
-# deviation of zero there is no statement about precision.
+# deviation of zero there is no statement about precision. ResNet-8, 20 and 32 were trained for this book, on JPEG copies of the images; [](three-scales.ipynb) has intervals for
+# them.
 #
 # ## The paper's tables, aggregated again
 #
@@ -133,6 +139,7 @@ ours = {key: np.array([row["gap"] for row in rows]) for key, rows in runs.items(
 chaos = np.concatenate([values for (dataset, _, protocol), values in ours.items() if dataset != "cifar10h" and protocol == "paper"])
 clean = np.concatenate([values for (_, _, protocol), values in ours.items() if protocol == "clean"])
 everything = [values for rows in runs.values() for values in rows]
+trained = [values["gap"] for values in everything if "images" in values]  # by ourselves, from images
 record(
     "soft-label-gap-summary",
     published_cells=checked,
@@ -147,6 +154,9 @@ record(
     pairs=sum(len(values) for (_, _, protocol), values in ours.items() if protocol == "clean"),
     clean_larger=sum(int((values > ours[dataset, model, "paper"]).sum()) for (dataset, model, protocol), values in ours.items() if protocol == "clean"),
     vision_gap=ours["cifar10h", "resnet110", "paper"].mean(),
+    trained=len(trained),
+    trained_gap_low=min(trained),
+    trained_gap_high=max(trained),
     runs=len(everything),
     positive=sum(values["gap"] > 0 for values in everything),
     iso_positive=sum(values["iso_gap"] > 0 for values in everything),
@@ -163,7 +173,7 @@ record(
 PAPER, OURS = COLOURS["neutral"], COLOURS["other"]
 rows = [(dataset, f"{MODELS[model]}, Dogah", values, PAPER, PAPER) for (dataset, model), values in gaps.items()]
 rows += [(dataset, f"{MODELS[model]}, ours, {protocol}", values, OURS, OURS if protocol == "paper" else "white") for (dataset, model, protocol), values in ours.items()]
-fig, axes = plt.subplots(3, 1, figsize=(7.2, 6.6), sharex=True, height_ratios=[sum(row[0] == d for row in rows) for d in ORDER])
+fig, axes = plt.subplots(3, 1, figsize=(7.2, 7.4), sharex=True, height_ratios=[sum(row[0] == d for row in rows) for d in ORDER])
 for ax, dataset in zip(axes, ORDER):
     chosen = sorted((row for row in rows if row[0] == dataset), key=lambda row: -row[2].mean())
     for y, (_, _, values, colour, face) in enumerate(chosen):
@@ -198,7 +208,8 @@ show(
 #   configurations and {glue:text}`soft-label-gap-summary/paper_vision_gap:.3f` over its {glue:text}`n_vision:d` vision configurations.
 # - On published logits of other models, with the paper's protocol, the gap on ChaosNLI is
 #   {glue:text}`soft-label-gap-summary/language_gap_low:.3f` to {glue:text}`soft-label-gap-summary/language_gap_high:.3f` over
-#   models and seeds, and {glue:text}`soft-label-gap-summary/vision_gap:.4f` on CIFAR-10H for one ResNet-110.
+#   models and seeds, and {glue:text}`soft-label-gap-summary/vision_gap:.4f` on CIFAR-10H for one ResNet-110. For the {glue:text}`soft-label-gap-summary/trained:d` smaller networks trained here it
+#   is {glue:text}`soft-label-gap-summary/trained_gap_low:.5f` to {glue:text}`soft-label-gap-summary/trained_gap_high:.5f`.
 # - With the soft-labelled examples taken out of the validation set it is {glue:text}`soft-label-gap-summary/clean_gap_low:.3f` to
 #   {glue:text}`soft-label-gap-summary/clean_gap_high:.3f` on ChaosNLI, and larger than with the published protocol in
 #   {glue:text}`soft-label-gap-summary/clean_larger:d` of {glue:text}`soft-label-gap-summary/pairs:d` pairs of model and seed.

@@ -32,6 +32,7 @@ from IPython.display import Markdown
 
 from calib import brier, fit_temperature, reliability_table, softmax, top_label
 from calib.data import load_soft_labels
+from calib.data.examples import load_record
 from calib.gap import N_BINS, halves, soft_label_gap
 from calib.names import DATASETS, MODELS
 from calib.plots import COLOURS, label, log_axis, reliability_diagram, show, table
@@ -49,14 +50,18 @@ folder = None  # predictions of your own, <folder>/<dataset>/<model>-<seed>.npz;
 # %% tags=["hide-input", "remove-output"]
 if not set(protocols) <= {"paper", "clean"}:
     raise ValueError(f'protocols: expected "paper" or "clean", got {protocols}')
-where = f"{DATASETS.get(dataset, dataset)} with {MODELS.get(model, model)}"
-glue(where=where, seeds=", ".join(map(str, seeds)))
+trained = [load_record(f"{folder}/{dataset}/{model}-{seed}.json") for seed in seeds] if folder else []
+copies = "jpeg" in [run.get("images") for run in trained]
+where = f"{DATASETS.get(dataset, dataset)}{', JPEG copies,' if copies else ''} with {MODELS.get(model, model)}"
+epochs = ", ".join(sorted({str(run["recipe"]["epochs"]) for run in trained}))
+origin = f"of our own training ({epochs} epochs{', on JPEG copies of the images' if copies else ''})" if trained else "published by others"
+glue(where=where, seeds=", ".join(map(str, seeds)), origin=origin)
 
 # %% [markdown]
 # ## The data
 #
 # The soft-labelled examples are cut in two, in the order of their file: the oracle is fitted on the first half, and
-# everything is judged on the second. The validation set has hard labels only.
+# everything is judged on the second. The validation set has hard labels only. The logits are {glue:text}`origin:s`.
 
 # %%
 data = {seed: load_soft_labels(dataset, model, seed, folder) for seed in seeds}
@@ -104,7 +109,8 @@ for seed in seeds:
     for protocol in protocols:
         hard = validation if protocol == "paper" else validation.without(soft.ids)
         found = soft_label_gap(hard, soft, overlap_declared=protocol == "paper")
-        results[seed, protocol] = record(f"gap/{dataset}/{model}/{seed}/{protocol}", n_missing=n_missing, **found)
+        pixels = {"images": "jpeg"} if copies else {}  # results on copies say so
+        results[seed, protocol] = record(f"gap/{dataset}/{model}/{seed}/{protocol}", n_missing=n_missing, **found, **pixels)
 
 # %% tags=["hide-input"]
 columns = ["gap", "iso_gap", "T_hard", "T_oracle", "brier_uncal", "brier_hard", "brier_oracle", "accuracy", "n_val", "n_overlap"]
@@ -115,7 +121,7 @@ rows = [[*key, *(format(result[name], spec) for name, spec in zip(columns, forma
 table("rl" + "r" * len(columns), heads, rows)
 
 # %% tags=["hide-input", "remove-output"]
-summary = {name: np.array([results[seed, protocols[0]][name] for seed in seeds]) for name in next(iter(results.values()))}
+summary = {name: np.array([results[seed, protocols[0]][name] for seed in seeds]) for name in found}
 ratio = summary["T_oracle"] / summary["T_hard"]
 given = dict(zip(validation.ids, validation.labels))
 shared = [label == given[name] for name, label in zip(soft.ids, soft.labels) if name in given]

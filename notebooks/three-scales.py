@@ -37,29 +37,302 @@
 
 # %% tags=["hide-input"]
 import json
-from itertools import combinations
+from itertools import product
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import Markdown
 from scipy.stats import ttest_1samp
 
+from calib import brier, softmax
 from calib.data import cluster_names, load_dogah2026, load_soft_labels
-from calib.names import DATASETS, MODELS
+from calib.data.examples import load_record
+from calib.gap import halves, soft_label_gap
+from calib.names import MODELS
 from calib.parts import PARTS, study_parts
 from calib.plots import COLOURS, label, log_axis, show, table
+from calib.published import half_up
 from calib.resample import interval
-from calib.results import glue, load_runs, record
+from calib.results import glue, record
 from calib.rules import rises_with_size
 from calib.seeds import configurations
 
 plt.style.use("calib.paper")
 
 # %% tags=["parameters"]
-folder = "../sweep/predictions"  # logits and records of our own training, <dataset>/<model>-<seed>
+folder = "../sweep/predictions"  # logits and records of our own training, <folder>/cifar10h/<model>-<seed>
 models = ["resnet8", "resnet20", "resnet32"]  # from small to large
-seeds = [42, 123, 456]  # training seeds
-results_folder = "../_build/results"  # where the runs of the gap put their numbers
+seeds = [42, 123, 456]  # training seeds of each
+measured_folder = "../book/measured"  # what augmented validation images do
 replicates = 2000  # of every bootstrap
 draws = 200  # of random halves
+
+# %% tags=["remove-cell"]
+if len(models) != 3 or len(seeds) < 2:
+    raise ValueError(f"models, seeds: expected three models, from small to large, and at least two seeds, got {models} and {seeds}")
+
+# %% [markdown]
+# ## What was trained
+
+# %%
+keys = list(product(models, seeds))
+trained = {(model, seed): load_record(f"{folder}/cifar10h/{model}-{seed}.json") for model, seed in keys}
+
+# %% tags=["hide-input"]
+SHADE = dict(zip(models, plt.get_cmap("viridis")(np.linspace(0.1, 0.75, len(models)))))
+fig, ax = plt.subplots(figsize=(7.2, 3.4))
+for (model, seed), run in trained.items():
+    losses = [epoch["loss"] for epoch in run["epochs"]]
+    ax.plot(range(1, len(losses) + 1), losses, color=SHADE[model], linewidth=1.2)
+    if seed == seeds[0]:
+        label(ax, MODELS[model], (len(losses), losses[-1]), (6, 0), SHADE[model])
+ax.set(xlabel="epoch", ylabel="training loss (NLL)", xlim=(1, 1.18 * len(losses)))
+rows, said = [], []
+for model in models:
+    runs = [trained[model, seed] for seed in seeds]
+    last = [run["epochs"][-1] for run in runs]
+    mean = {"loss": np.mean([epoch["loss"] for epoch in last]), "train": np.mean([epoch["accuracy"] for epoch in last])}
+    mean |= {name: np.mean([run[name]["accuracy"] for run in runs]) for name in ("validation", "test")}
+    minutes = [run["seconds"] / 60 for run in runs]
+    rows.append([MODELS[model], f"{mean['loss']:.3f}", *(f"{mean[name]:.1%}" for name in ("train", "validation", "test")), f"{min(minutes):.0f} to {max(minutes):.0f}"])
+    said.append(f"{MODELS[model]} {mean['loss']:.2f}")
+first = trained[keys[0]]
+pixels = "JPEG copies" if first["images"] == "jpeg" else "original images"
+speed = json.loads((Path(measured_folder) / "training.json").read_text(encoding="utf-8"))
+glue(training_rate=speed["images_per_second"]["shipped"], training_ratio=speed["ratio"], training_loading=speed["loading_share"],
+     training_predicted=speed["predicted"], training_predicting=speed["predicting_seconds"], training_threads=speed["threads"])
+glue(epochs=first["recipe"]["epochs"], n_runs=len(keys), n_val=first["validation"]["n"], n_test=first["test"]["n"], processor=first["hardware"]["processor"], hours=sum(run["seconds"] for run in trained.values()) / 3600)
+show(
+    fig,
+    name="fig-three-scales-training",
+    caption=f"Training loss by epoch of {len(keys)} networks, with augmentation. CIFAR-10, {pixels}, {len(seeds)} seeds each.",
+    alt=f"The loss falls in every run. Mean loss of the last epoch: {', '.join(said)}.",
+)
+table("lrrrrr", ["Network", "Training loss", "Training accuracy", "Validation accuracy", "Test accuracy", "Minutes"], rows)
+
+# %% [markdown]
+# Mean over {glue:text}`n_seeds:d` seeds; training loss and accuracy of the last epoch, on augmented images. The images are the **JPEG copies** of CIFAR-10, since
+# the original archive could not be had where this was run, and training took **{glue:text}`epochs:d` epochs** in place of the paper's 30; all else is its recipe. The
+# {glue:text}`n_val:,d` validation images are held-out training images, the {glue:text}`n_test:,d` test images are those of CIFAR-10H. Minutes on one thread of
+# a processor called {glue:text}`processor:s`, {glue:text}`hours:.1f` hours in all.
+#
+# ## Beside the paper
+
+# %%
+results, bootstrap, curves = {}, {}, {}
+for model, seed in keys:
+    validation, soft, n_missing = load_soft_labels("cifar10h", model, seed, folder)
+    results[model, seed] = soft_label_gap(validation, soft)
+    names = cluster_names(validation.ids) + cluster_names(soft.ids)
+    found, *bootstrap[model, seed] = study_parts(validation, soft, names, replicates=replicates, draws=draws)
+    results[model, seed] |= found
+
+# %% tags=["remove-cell"]
+for key, found in results.items():
+    HERE = [name for name in found if name.startswith(("gap_", "iso_gap_", "random_")) or name.endswith(("_population", "_soft_nll", "_low", "_high"))]
+    record(f"gap/cifar10h/{key[0]}/{key[1]}/paper", **{name: found[name] for name in HERE})
+over_seeds = {model: {name: np.array([results[model, seed][name] for seed in seeds]) for name in results[keys[0]]} for model in models}
+paper = {model: values for (dataset, model), values in configurations(load_dogah2026()).items() if dataset == "cifar10h"}
+moved = {model: np.mean([bootstrap[model, seed][1] for seed in seeds], axis=0) for model in models}  # parts in each replicate, fits inside
+at_random = {model: np.mean([bootstrap[model, seed][2] for seed in seeds], axis=0) for model in models}
+for model in models:
+    values = {}
+    for name in ("accuracy", "T_hard", "T_oracle", "ece_uncal", "ece_hard", "ece_oracle", "brier_uncal", "brier_hard", "brier_oracle", "gap", "iso_gap"):
+        values |= {f"{name}_mean": over_seeds[model][name].mean(), f"{name}_std": over_seeds[model][name].std()}
+    for k, part in enumerate(PARTS):
+        values |= {part: over_seeds[model][part].mean(), f"random_{part}": at_random[model][:, k].mean()}
+        values |= dict(zip((f"{part}_refit_low", f"{part}_refit_high"), interval(moved[model][:, k])))
+        values |= dict(zip((f"random_{part}_low", f"random_{part}_high"), interval(at_random[model][:, k])))
+    record(f"three-scales/{model}", **values)
+
+# %% tags=["hide-input"]
+def mean_std(values, digits=3):
+    return f"{half_up(values.mean(), digits)} ({half_up(values.std(), digits)})"
+
+
+shown = {"accuracy": "Accuracy", "ece_uncal": "ECE, T = 1", "ece_hard": "ECE, hard", "ece_oracle": "ECE, oracle", "brier_hard": "Brier, hard",
+         "brier_oracle": "Brier, oracle", "gap": "Gap", "iso_gap": "Isotonic gap", "T_hard": "$T_\\mathrm{hard}$", "T_oracle": "$T_\\mathrm{oracle}$"}
+rows = []
+for whose, of_model in (("ours", over_seeds), ("Dogah", paper)):
+    for model, values in of_model.items():
+        rows.append([MODELS[model], whose, *(mean_std(values[name], 4 if "gap" in name else 3) for name in shown)])
+table("ll" + "r" * len(shown), ["Network", "Trained by", *shown.values()], rows)
+
+# %% [markdown]
+# Mean and standard deviation over three seeds, with n in the denominator as in the paper; judged on the second half of CIFAR-10H, n = {glue:text}`n_judged:,d`; ECE with 15
+# equal-width bins against the original labels, Brier scores against the votes. The rows of {cite:t}`dogah2026` are aggregated again from its files. They are other networks, trained
+# for 30 epochs on the original pixels: what can be compared is the direction, not a digit.
+#
+# ## H1: is the gap above zero?
+
+# %% tags=["hide-input"]
+rows = []
+for (model, seed), found in results.items():
+    gap, random = (f"{found[name]:.5f}" for name in ("gap", "random_gap"))
+    rows.append([MODELS[model], seed, gap, f"[{found['gap_refit_low']:.5f}, {found['gap_refit_high']:.5f}]", f"{random} ({found['random_gap_sd']:.5f})",
+                 f"{found['iso_gap']:.5f}", f"[{found['iso_gap_low']:.5f}, {found['iso_gap_high']:.5f}]"])
+table("lrrrrrr", ["Network", "Seed", "Gap", "95% interval", "Gap over random halves", "Isotonic gap", "95% interval, fits fixed"], rows)
+
+# %% tags=["remove-cell"]
+groups = {("cifar10h", model): {"gap": over_seeds[model]["gap"]} for model in models}
+h2 = rises_with_size(groups, "", "cifar10h")
+pairs, steps = {"first_step": models[:2], "second_step": models[1:], "ends": [models[0], models[-1]]}, {}
+for name, (smaller, larger) in pairs.items():
+    each = over_seeds[larger]["gap"] - over_seeds[smaller]["gap"]
+    t_low, t_high = ttest_1samp(each, 0).confidence_interval()
+    image_low, image_high = interval(moved[larger][:, 3] - moved[smaller][:, 3])
+    steps[name] = {"difference": each.mean(), "low": image_low, "high": image_high, "seeds_low": t_low, "seeds_high": t_high}
+record(
+    "three-scales",
+    runs=len(results),
+    gap_positive=sum(found["gap"] > 0 for found in results.values()),
+    gap_clear=sum(found["gap_refit_low"] > 0 for found in results.values()),
+    gap_clear_below=sum(found["gap_refit_high"] < 0 for found in results.values()),
+    iso_gap_positive=sum(found["iso_gap"] > 0 for found in results.values()),
+    gap_low=min(found["gap"] for found in results.values()),
+    gap_high=max(found["gap"] for found in results.values()),
+    random_gap_positive=sum(found["random_gap"] > 0 for found in results.values()),
+    oracle_larger=sum(found["T_oracle"] > found["T_hard"] for found in results.values()),
+    h2_verdict=h2.verdict,
+    **{f"h2_{name}": value for name, value in h2.figures.items()},
+    **{f"{name}_{key}": value for name, values in steps.items() for key, value in values.items()},
+)
+glue(n_seeds=len(seeds), n_first=len(halves(soft)[0]), n_judged=len(halves(soft)[1]), replicates=replicates, draws=draws)
+
+# %% [markdown]
+# Intervals over images, {glue:text}`replicates:,d` replicates: for the gap, validation images and both halves are drawn anew and all temperatures fitted anew each time. In parentheses the standard deviation
+# over {glue:text}`draws:d` random halves. The gap is above zero in
+# {glue:text}`three-scales/gap_positive:d` of {glue:text}`three-scales/runs:d` networks, with an interval that excludes zero in
+# {glue:text}`three-scales/gap_clear:d`; the isotonic gap is above zero in {glue:text}`three-scales/iso_gap_positive:d`. Over random halves in place of those in file order, the mean gap is above zero in
+# {glue:text}`three-scales/random_gap_positive:d`.
+#
+# ## H2: does it grow with scale?
+
+# %% tags=["hide-input"]
+fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.6), width_ratios=[1, 1])
+for ax, of_model, title in zip(axes, (over_seeds, paper), ("trained here", "Dogah (2026)")):
+    for k, (model, values) in enumerate(of_model.items()):
+        ax.plot(np.full(len(values["gap"]), k), values["gap"], "o", color=COLOURS["other"], markersize=6, alpha=0.7)
+        ax.plot([k - 0.2, k + 0.2], [values["gap"].mean()] * 2, color=COLOURS["other"], linewidth=2)
+        if model in moved:
+            ax.plot([k + 0.3] * 2, interval(moved[model][:, 3]), color=COLOURS["neutral"], linewidth=1.5)
+    ax.set_xticks(range(len(of_model)), [MODELS[model] for model in of_model])
+    ax.axhline(0, color=COLOURS["neutral"], linewidth=1)
+    ax.set(title=title, xlim=(-0.5, len(of_model) - 0.4))
+    ax.grid(axis="x", visible=False)
+axes[0].set_ylabel("soft-label gap in Brier score (0 to 2)")
+words = [f"{MODELS[model]} {values['gap'].mean():.4f}" for of_model in (over_seeds, paper) for model, values in of_model.items()]
+show(
+    fig,
+    name="fig-three-scales-gap",
+    caption=f"The soft-label gap by scale: a dot per training seed, a bar at their mean. Grey: 95% interval of the mean over images, fits inside. CIFAR-10H, ours on {pixels}; judged on "
+    f"n = {len(halves(soft)[1]):,}. The two panels have scales of their own.",
+    alt=f"Mean gaps: {', '.join(words)}.",
+)
+rows = []
+for name, (smaller, larger) in pairs.items():
+    step, ordered = steps[name], h2.figures[name]
+    rows.append([f"{MODELS[larger]} less {MODELS[smaller]}", f"{step['difference']:+.5f}", f"[{step['low']:+.5f}, {step['high']:+.5f}]",
+                 f"[{step['seeds_low']:+.5f}, {step['seeds_high']:+.5f}]", f"{ordered} of {len(seeds) ** 2}"])
+table("lrrrr", ["Difference of mean gaps", "Value", "Interval over images", "Interval over seeds", "Pairs of runs in which the larger has the larger gap"], rows)
+
+# %% [markdown]
+# ## Why the gap is what it is
+
+# %% tags=["hide-input"]
+grid = np.geomspace(0.6, 2.5, 60)
+fig, ax = plt.subplots(figsize=(7.2, 3.8))
+said = []
+for model in models:
+    _, soft, _ = load_soft_labels("cifar10h", model, seeds[0], folder)
+    second, found = halves(soft)[1], results[model, seeds[0]]
+    curve = np.array([brier(softmax(second.logits, T), second.distributions) for T in grid])
+    ax.plot(grid, curve - curve.min(), color=SHADE[model], zorder=1)
+    label(ax, MODELS[model], (grid[-1], curve[-1] - curve.min()), (5, 0), SHADE[model])
+    for state, T, colour in (("uncal", 1.0, "t1"), ("hard", found["T_hard"], "fitted"), ("oracle", found["T_oracle"], "oracle")):
+        ax.plot(T, found[f"brier_{state}"] - curve.min(), "o", color=COLOURS[colour], markersize=6)
+    said.append(f"{MODELS[model]}: hard labels T = {found['T_hard']:.2f}, oracle T = {found['T_oracle']:.2f}")
+log_axis(ax.xaxis, [0.6, 0.8, 1, 1.5, 2])
+ax.set(xlabel="temperature (log scale)", ylabel="Brier score above its lowest", xlim=(0.6, 3.1))
+show(
+    fig,
+    name="fig-three-scales-brier",
+    caption=f"Brier score against the votes over the temperature, less the lowest of each curve. Dots: T = 1 (orange-red), hard labels (blue), oracle (green). Seed {seeds[0]}, evaluation half, n = {len(second):,}.",
+    alt=f"Three curves with a flat bottom. {'; '.join(said)}.",
+)
+
+# %% [markdown]
+# Around its lowest point a curve is flat: what a gap costs grows with the square of the distance between the two temperatures. It also needs the network to be wrong about its
+# own confidence in two different ways, once against labels and once against votes.
+#
+# Is it scale that the gap goes with? Here is every network for which this book has a gap on CIFAR-10H, by its temperature from hard labels: the higher, the more overconfident the network.
+
+# %% tags=["hide-input"]
+validation, soft, _ = load_soft_labels("cifar10h", "resnet110", 0)
+published = soft_label_gap(validation, soft)
+families = {
+    "trained here": ([results[key]["T_hard"] for key in keys], [results[key]["gap"] for key in keys], "other", "o"),
+    "ResNet-110, published logits": ([published["T_hard"]], [published["gap"]], "neutral", "s"),
+    "Dogah (2026)": (np.concatenate([v["T_hard"] for v in paper.values()]), np.concatenate([v["gap"] for v in paper.values()]), "neutral", "o"),
+}
+fig, ax = plt.subplots(figsize=(7.2, 3.8))
+for name, (T, gap, colour, marker) in families.items():
+    ax.plot(T, gap, marker, color=COLOURS[colour], markerfacecolor="none" if name.startswith("Dogah") else None, label=name)
+ax.axhline(0, color=COLOURS["neutral"], linewidth=1)
+log_axis(ax.xaxis, [1, 1.2, 1.5, 2])
+ax.set(xlabel="$T_\\mathrm{hard}$ (log scale)", ylabel="soft-label gap in Brier score (0 to 2)")
+ax.legend(loc="upper left")
+ends = [f"{name}: T from {min(T):.2f} to {max(T):.2f}, gap from {min(gap):.4f} to {max(gap):.4f}" for name, (T, gap, *_) in families.items()]
+show(
+    fig,
+    name="fig-three-scales-temperature",
+    caption=f"The gap over the temperature from hard labels, a dot per network. CIFAR-10H; ours on {pixels}.",
+    alt="; ".join(ends) + ".",
+)
+
+# %% [markdown]
+# ## What the gap is made of
+
+# %% tags=["hide-input"]
+rows = []
+for model in models:
+    found = over_seeds[model]
+    cells = []
+    for k in (3, 0, 1, 2):
+        low, high = interval(moved[model][:, k])
+        cells.append(f"{found[PARTS[k]].mean():.5f} [{low:.5f}, {high:.5f}]")
+    rows.append([MODELS[model], "file order", *cells])
+    cells = [f"{at_random[model][:, k].mean():.5f} ({at_random[model][:, k].std():.5f})" for k in (3, 0, 1, 2)]
+    rows.append([MODELS[model], "random", *cells])
+table("llrrrr", ["Network", "Halves", "Gap", "Population", "Labels", "Objective"], rows)
+
+# %% [markdown]
+# Mean over three seeds. In file order with 95% intervals over images, fits inside, all networks on the same resampled images; over {glue:text}`draws:d` random halves with their standard
+# deviation in parentheses. Validation and test images are drawn alike, so the population part is sampling noise of two validation sets, of {glue:text}`n_val:,d` and
+# {glue:text}`n_first:,d` images.
+#
+# ## Isotonic regression
+
+# %% tags=["hide-input"]
+rows = []
+for model in models:
+    found = over_seeds[model]
+    rows.append([MODELS[model], *(f"{found[name].mean():.5f} ({found[name].min():.5f} to {found[name].max():.5f})" for name in ("iso_gap", "iso_gap_population", "iso_gap_label"))])
+table("lrrr", ["Network", "Isotonic gap", "Population", "Labels"], rows)
+
+# %% [markdown]
+# Mean over three seeds, in parentheses the lowest and the highest.
+#
+# ## If the validation images are augmented
+#
+# Code that trains with crops and flips can forget to switch them off for the validation images. Their logits, and the temperature, then belong to another population: that of cropped and flipped images.
+
+# %% tags=["hide-input"]
+measured = json.loads((Path(measured_folder) / "augmentation.json").read_text(encoding="utf-8"))["runs"]
+rows, changes = [], {}
+for model in models:
+    runs = [measured[f"{model}-{seed}"] for seed in seeds]
+    both = {state: {name: np.mean([run[state][name] for run in runs]) for name in runs[0]["plain"]} for state in ("plain", "augmented")}
+    changes[model] = np.array([run["augmented"]["T_hard"] / run["plain"]["T_hard"] - 1 for run in runs])
+    rows.append([MODELS[model], *(f"{both[state][name]:{spec}}" for name, spec in (("validation_accuracy", ".1%"), ("T_hard", ".3f"), ("gap", ".5f")) for state in ("plain", "augmented"))])
+table("lrrrrrr", ["Network", "Validation accuracy", "augmented", "$T_\\mathrm{hard}$", "augmented", "Gap", "augmented"], rows)

@@ -79,4 +79,4 @@ def test_two_jobs_through_a_scheduler(tmp_path):
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "submitted").read_text().splitlines()) == 2
     for seed in (1, 2):
-        assert len(load_examples(tmp_path / f"sweep/predictions/cifar10h/resnet8-{seed}.npz")["test"]) == 40
+        assert len(load_examples(tmp_path / f"predictions/cifar10h/resnet8-{seed}.npz")["test"]) == 40

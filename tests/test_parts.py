@@ -22,6 +22,7 @@ from calib.parts import (
     resampled_scores,
     shuffled_scores,
     step_curves,
+    study_parts,
     temperature_scores,
     weighted_scores,
 )
@@ -301,3 +302,29 @@ def test_intervals_are_named_after_their_parts():
             "iso_gap_high": 2.925,
         }
     )
+
+
+def test_a_study_holds_what_its_pieces_give(one):
+    validation, soft = one
+    n_clusters = len(soft) // 2
+    clusters = [*range(n_clusters, n_clusters + len(validation)), *np.arange(len(soft)) % n_clusters]
+    study = study_parts(validation, soft, clusters, replicates=50, draws=20)
+    found = gap_parts(validation, soft)
+    assert {name: study.found[name] for name in found} == found
+    scores = temperature_scores(soft, [found[f"T_{step}"] for step in STEPS])
+    np.testing.assert_allclose(
+        study.fixed, parts_of(resampled_scores(scores, clusters[-len(scores) :], 50)), atol=1e-15
+    )
+    curves = step_curves(validation, soft)
+    np.testing.assert_array_equal(study.refitted, parts_of(refitted_scores(curves, clusters, 50)))
+    np.testing.assert_array_equal(study.random, parts_of(shuffled_scores(curves, 20)))
+    for k, part in enumerate(PARTS):
+        assert (study.found[f"{part}_low"], study.found[f"{part}_high"]) == tuple(interval(study.fixed[:, k]))
+        assert (study.found[f"{part}_refit_low"], study.found[f"{part}_refit_high"]) == tuple(
+            interval(study.refitted[:, k])
+        )
+        assert study.found[f"random_{part}"] == pytest.approx(study.random[:, k].mean(), abs=1e-15)
+    isotonic = isotonic_scores(validation, soft).mean(axis=0)
+    assert [study.found[name] for name in ISOTONIC_PARTS] == pytest.approx(parts_of(isotonic).tolist())
+    assert study.found["iso_gap_low"] < study.found["iso_gap"] < study.found["iso_gap_high"]
+    assert all(type(value) is float for value in study.found.values())

@@ -12,13 +12,14 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from calib import nll
+from calib import accuracy, nll
 from calib.__main__ import app
 from calib.data import DataUnavailable, load_cifar10h, load_soft_labels
-from calib.data.examples import load_examples
+from calib.data.examples import load_examples, load_record
 from calib.data.registry import REGISTRY, status
 from calib.models import checkpoint, images, resnet, training, vision
 from calib.models.checkpoint import CheckpointError
+from conftest import ROOT
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -413,3 +414,36 @@ def test_the_command_line_loads_no_model_before_it_is_asked():
     code = "import sys, calib.__main__, calib.models.vision, calib.models.nli, calib.data.own; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not {"torch", "torchvision", "transformers", "PIL"} & set(loaded)
+
+
+PUBLISHED = sorted((ROOT / "sweep/predictions/cifar10h").glob("*.npz"))
+
+
+def test_the_ladder_has_three_scales_with_three_seeds_by_one_recipe():
+    assert {path.stem for path in PUBLISHED} == {f"resnet{n}-{seed}" for n in (8, 20, 32) for seed in (42, 123, 456)}
+    recipes = [load_record(path.with_suffix(".json"))["recipe"] for path in PUBLISHED]
+    assert [f"{recipe.pop('model')}-{recipe.pop('seed')}" for recipe in recipes] == [path.stem for path in PUBLISHED]
+    assert recipes == recipes[:1] * 9 and recipes[0]["images"] == "jpeg" and recipes[0]["limit"] is None
+
+
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_logits_of_the_ladder_are_those_of_their_record(path):
+    record, splits = load_record(path.with_suffix(".json")), load_examples(path)
+    assert record["commit"] and not record["changed"] and not record["augmented_validation"]
+    assert len(record["epochs"]) == record["recipe"]["epochs"]
+    _, rows = vision.split(50_000, record["recipe"]["seed"])
+    assert splits["validation"].ids.tolist() == [f"jpeg-{row}" for row in rows]
+    assert splits["test"].ids.tolist() == [f"test-{row}" for row in range(10_000)]
+    labels = {"validation": images.train_labels(splits["validation"].ids), "test": load_cifar10h().soft.labels}
+    for name, part in splits.items():
+        assert record[name]["nll"] == pytest.approx(nll(part.logits, labels[name]), rel=1e-12)
+        assert record[name]["accuracy"] == accuracy(part.logits, labels[name]) > 0.75
+
+
+@pytest.mark.parametrize(("text", "message"), [(None, "not found"), ("{", "expected the record"), ("[]", "no recipe")])
+def test_a_record_that_is_none_is_refused(tmp_path, text, message):
+    path = tmp_path / "run.json"
+    if text:
+        path.write_text(text)
+    with pytest.raises(DataUnavailable, match=message):
+        load_record(path)

@@ -97,3 +97,33 @@ def load_examples(path):
             f"{path}: expected an .npz file with {', '.join(FIELDS)}, got: {' '.join(str(error).split())}; "
             "make it again with `calib predict`"
         ) from error
+
+
+def load_record(path):
+    """Read the record beside a per-example file: see `calib.models.training.run_record`.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.json``.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    DataUnavailable
+        If it is missing or is no such record.
+    """
+    try:
+        record = json.loads(Path(path).read_text(encoding="utf-8"))
+        if not isinstance(record, dict) or "recipe" not in record:
+            raise ValueError("no recipe in it")
+    except FileNotFoundError:
+        raise DataUnavailable(
+            f"{path}: not found; `calib train` and `calib predict` write it beside the logits"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise DataUnavailable(f"{path}: expected the record of a training run, got: {error}") from error
+    return record
