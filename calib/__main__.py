@@ -56,12 +56,23 @@ def _number(path, line, row, name, kind):
 
 
 @app.command()
-def data():
+def data(
+    jpeg_copies: Annotated[
+        Path | None, typer.Option(help="pack the JPEG copies of CIFAR-10 from this clone of their repository first")
+    ] = None,
+):
     """Get every registered data file: check what is there, download what is missing, say what could not be had."""
     from tqdm import tqdm
 
-    from calib.data import REGISTRY, data_folder
+    from calib.data import REGISTRY, DataUnavailable, data_folder
     from calib.data.download import fetch_all
+    from calib.models.images import pack_copies
+
+    if jpeg_copies is not None:
+        try:
+            typer.echo(f"packed {pack_copies(jpeg_copies)}")
+        except (DataUnavailable, OSError) as error:
+            _fail(error)
 
     bar = tqdm(total=len(REGISTRY), unit="file", disable=None, leave=False)
     outcomes = {}

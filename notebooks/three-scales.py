@@ -37,6 +37,7 @@
 
 # %% tags=["hide-input"]
 import json
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -50,7 +51,7 @@ from calib.data.examples import load_record
 from calib.gap import halves, soft_label_gap
 from calib.names import MODELS
 from calib.parts import PARTS, study_parts
-from calib.plots import COLOURS, label, log_axis, show, table
+from calib.plots import COLOURS, DASHED, label, log_axis, show, table
 from calib.published import half_up
 from calib.resample import interval
 from calib.results import glue, record
@@ -119,18 +120,16 @@ table("lrrrrr", ["Network", "Training loss", "Training accuracy", "Validation ac
 # ## Beside the paper
 
 # %%
-results, bootstrap, curves = {}, {}, {}
+results, bootstrap = {}, {}
 for model, seed in keys:
-    validation, soft, n_missing = load_soft_labels("cifar10h", model, seed, folder)
-    results[model, seed] = soft_label_gap(validation, soft)
+    validation, soft, _ = load_soft_labels("cifar10h", model, seed, folder)
+    found = soft_label_gap(validation, soft)
     names = cluster_names(validation.ids) + cluster_names(soft.ids)
-    found, *bootstrap[model, seed] = study_parts(validation, soft, names, replicates=replicates, draws=draws)
-    results[model, seed] |= found
+    parts, *bootstrap[model, seed] = study_parts(validation, soft, names, replicates=replicates, draws=draws)
+    record(f"gap/cifar10h/{model}/{seed}/paper", **{name: value for name, value in parts.items() if name not in found})
+    results[model, seed] = parts | found
 
 # %% tags=["remove-cell"]
-for key, found in results.items():
-    HERE = [name for name in found if name.startswith(("gap_", "iso_gap_", "random_")) or name.endswith(("_population", "_soft_nll", "_low", "_high"))]
-    record(f"gap/cifar10h/{key[0]}/{key[1]}/paper", **{name: found[name] for name in HERE})
 over_seeds = {model: {name: np.array([results[model, seed][name] for seed in seeds]) for name in results[keys[0]]} for model in models}
 paper = {model: values for (dataset, model), values in configurations(load_dogah2026()).items() if dataset == "cifar10h"}
 moved = {model: np.mean([bootstrap[model, seed][1] for seed in seeds], axis=0) for model in models}  # parts in each replicate, fits inside
@@ -262,35 +261,45 @@ show(
 )
 
 # %% [markdown]
-# Around its lowest point a curve is flat: what a gap costs grows with the square of the distance between the two temperatures. It also needs the network to be wrong about its
-# own confidence in two different ways, once against labels and once against votes.
-#
-# Is it scale that the gap goes with? Here is every network for which this book has a gap on CIFAR-10H, by its temperature from hard labels: the higher, the more overconfident the network.
+# Around its lowest point a curve is flat, so a gap grows with the square of the distance between the two temperatures on this axis,
+# $\log^2(T_\mathrm{oracle} / T_\mathrm{hard})$. Multiplying all logits by a constant multiplies both temperatures and leaves that ratio, and the gap, as they are: a network that
+# is merely too sure of everything has no gap. There is one only where no single divisor serves labels and votes alike. Here is every network for which this book has a gap on
+# CIFAR-10H, by that ratio.
 
 # %% tags=["hide-input"]
-validation, soft, _ = load_soft_labels("cifar10h", "resnet110", 0)
-published = soft_label_gap(validation, soft)
+_, soft, _ = load_soft_labels("cifar10h", "resnet110", 0)
+published = soft_label_gap(load_soft_labels("cifar10h", "resnet110", 0).validation, soft)
 families = {
-    "trained here": ([results[key]["T_hard"] for key in keys], [results[key]["gap"] for key in keys], "other", "o"),
-    "ResNet-110, published logits": ([published["T_hard"]], [published["gap"]], "neutral", "s"),
-    "Dogah (2026)": (np.concatenate([v["T_hard"] for v in paper.values()]), np.concatenate([v["gap"] for v in paper.values()]), "neutral", "o"),
+    "trained here": ({name: np.concatenate([v[name] for v in over_seeds.values()]) for name in ("T_hard", "T_oracle", "gap")}, "other", "o"),
+    "Dogah (2026)": ({name: np.concatenate([v[name] for v in paper.values()]) for name in ("T_hard", "T_oracle", "gap")}, "neutral", "o"),
+    "ResNet-110, published logits": ({name: np.array([published[name]]) for name in ("T_hard", "T_oracle", "gap")}, "neutral", "D"),
 }
 fig, ax = plt.subplots(figsize=(7.2, 3.8))
-for name, (T, gap, colour, marker) in families.items():
-    ax.plot(T, gap, marker, color=COLOURS[colour], markerfacecolor="none" if name.startswith("Dogah") else None, label=name)
+factor = {}
+for name, (values, colour, marker) in families.items():
+    ratio = values["T_oracle"] / values["T_hard"]
+    factor[name] = (values["gap"] * np.log(ratio) ** 2).sum() / (np.log(ratio) ** 4).sum()
+    ax.plot(ratio, values["gap"], marker, color=COLOURS[colour], markerfacecolor="none" if marker == "o" and colour == "neutral" else None, label=name)
+across = np.geomspace(0.97, 1.36, 50)
+ax.plot(across, factor["trained here"] * np.log(across) ** 2, color=COLOURS["other"], linestyle=DASHED, linewidth=1, zorder=0)
 ax.axhline(0, color=COLOURS["neutral"], linewidth=1)
-log_axis(ax.xaxis, [1, 1.2, 1.5, 2])
-ax.set(xlabel="$T_\\mathrm{hard}$ (log scale)", ylabel="soft-label gap in Brier score (0 to 2)")
+log_axis(ax.xaxis, [1, 1.1, 1.2, 1.3])
+ax.set(xlabel="$T_\\mathrm{oracle} / T_\\mathrm{hard}$ (log scale)", ylabel="soft-label gap in Brier score (0 to 2)")
 ax.legend(loc="upper left")
-ends = [f"{name}: T from {min(T):.2f} to {max(T):.2f}, gap from {min(gap):.4f} to {max(gap):.4f}" for name, (T, gap, *_) in families.items()]
+glue(**{f"factor_{key}": factor[name] for key, name in zip(("ours", "paper"), families)})
+ends = [f"{name}: ratio {min(v['T_oracle'] / v['T_hard']):.2f} to {max(v['T_oracle'] / v['T_hard']):.2f}, gap {min(v['gap']):.4f} to {max(v['gap']):.4f}" for name, (v, *_) in families.items()]
 show(
     fig,
-    name="fig-three-scales-temperature",
-    caption=f"The gap over the temperature from hard labels, a dot per network. CIFAR-10H; ours on {pixels}.",
+    name="fig-three-scales-ratio",
+    caption="The gap over the ratio of the two temperatures, a dot per network; dashed: a multiple of the squared logarithm of the ratio, fitted to the networks trained here. CIFAR-10H; ours on "
+    f"{pixels}; n = {len(halves(soft)[1]):,} judged.",
     alt="; ".join(ends) + ".",
 )
 
 # %% [markdown]
+# The dashed line is {glue:text}`factor_ours:.3f` $\log^2(T_\mathrm{oracle} / T_\mathrm{hard})$, by least squares over the networks trained here; over those of {cite:t}`dogah2026` the factor is
+# {glue:text}`factor_paper:.3f`.
+#
 # ## What the gap is made of
 
 # %% tags=["hide-input"]
@@ -336,3 +345,47 @@ for model in models:
     changes[model] = np.array([run["augmented"]["T_hard"] / run["plain"]["T_hard"] - 1 for run in runs])
     rows.append([MODELS[model], *(f"{both[state][name]:{spec}}" for name, spec in (("validation_accuracy", ".1%"), ("T_hard", ".3f"), ("gap", ".5f")) for state in ("plain", "augmented"))])
 table("lrrrrrr", ["Network", "Validation accuracy", "augmented", "$T_\\mathrm{hard}$", "augmented", "Gap", "augmented"], rows)
+
+# %% [markdown]
+# Mean over three seeds; judged images as before.
+#
+# ## What it says
+#
+# ## Take-aways
+#
+# ## Exercises
+#
+# The folded cell computes the answers.
+
+# %% tags=["hide-cell"]
+validation, soft, _ = load_soft_labels("cifar10h", models[1], seeds[0], folder)
+louder = [replace(part, logits=3 * part.logits) for part in (validation, soft)]
+loud, plain = soft_label_gap(*louder), results[models[1], seeds[0]]
+combinations = list(product(*(over_seeds[model]["gap"] for model in models)))
+rising = sum(a < b < c for a, b, c in combinations)
+middle = over_seeds[models[1]]
+constant = middle["gap"].mean() / np.mean(np.log(middle["T_oracle"] / middle["T_hard"]) ** 2)
+predicted = [constant * np.mean(np.log(over_seeds[model]["T_oracle"] / over_seeds[model]["T_hard"]) ** 2) for model in (models[0], models[2])]
+glue(loud_hard=loud["T_hard"], plain_hard=plain["T_hard"], loud_oracle=loud["T_oracle"], plain_oracle=plain["T_oracle"], loud_gap=loud["gap"], plain_gap=plain["gap"],
+     rising=rising, combinations=len(combinations), constant=constant, small_predicted=predicted[0], large_predicted=predicted[1])
+
+# %% [markdown]
+# 1. Multiply all logits of a network by 3. What becomes of $T_\mathrm{hard}$, $T_\mathrm{oracle}$ and the gap?
+#
+#    :::{dropdown} Answer
+#    Of ResNet-20, first seed: $T_\mathrm{hard}$ goes from {glue:text}`plain_hard:.3f` to {glue:text}`loud_hard:.3f`, $T_\mathrm{oracle}$ from {glue:text}`plain_oracle:.3f` to
+#    {glue:text}`loud_oracle:.3f`, both three times as large, and the gap stays at {glue:text}`loud_gap:.5f`: after the division the probabilities are the same.
+#    :::
+#
+# 2. Had there been one seed per scale, how often would the three gaps have risen with the scale?
+#
+#    :::{dropdown} Answer
+#    In {glue:text}`rising:d` of the {glue:text}`combinations:d` ways to take one run of each scale. Three numbers without any order rise in one case of six.
+#    :::
+#
+# 3. Take the factor of $\log^2(T_\mathrm{oracle} / T_\mathrm{hard})$ from ResNet-20 alone and predict the mean gaps of the other two scales from their temperatures.
+#
+#    :::{dropdown} Answer
+#    The factor is {glue:text}`constant:.3f`. It predicts {glue:text}`small_predicted:.5f` for ResNet-8, measured {glue:text}`three-scales/resnet8/gap_mean:.5f`, and {glue:text}`large_predicted:.5f` for
+#    ResNet-32, measured {glue:text}`three-scales/resnet32/gap_mean:.5f`.
+#    :::

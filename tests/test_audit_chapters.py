@@ -22,7 +22,7 @@ from calib import (
 )
 from calib.annotation import draw_votes
 from calib.data import cluster_names, load_soft_labels, load_sst2
-from calib.data.loaders import SUBSETS, load_arrays
+from calib.data.loaders import CIFAR10_CLASSES, SUBSETS, load_arrays
 from calib.data.registry import read
 from calib.gap import halves, soft_label_gap
 from calib.parts import (
@@ -41,6 +41,7 @@ from test_audit import OF_METRICS, OF_TEMPERATURES, refit
 
 PUBLISHED = results.load(ROOT / "book/published/results.json")
 GAP_RUNS = [run for run in PUBLISHED if run.startswith("gap/")]
+FOLDER = ROOT / "sweep/predictions"
 SIX = [[3, 1, 0], [2.5, 1, 0], [3, 0.5, 0], [1.5, 2, 0], [0.5, 0, 1.5], [2, 2.2, 0]], [0, 0, 1, 1, 2, 0]
 
 
@@ -78,6 +79,25 @@ def cifar10h():
         "voted": (range(10_000), votes),
         "labels": test_labels[:, 0].tolist(),
     }
+
+
+def own(model, seed):
+    """The same for a network trained here: logits as they are in the file, labels from the layout of the copies."""
+    with np.load(FOLDER / f"cifar10h/{model}-{seed}.npz") as file:
+        rows = {name: file["split"] == name for name in ("validation", "test")}
+        ids, logits = ({name: file[field][at] for name, at in rows.items()} for field in ("ids", "logits"))
+    names = [f"train/{name}/{i:04d}.jpg" for name in CIFAR10_CLASSES for i in range(5000)]
+    order = audit.hash_split(names, "calib-cifar10-jpeg-v1", [50_000])[0]
+    labels = [order[int(name.removeprefix("jpeg-"))] // 5000 for name in ids["validation"]]
+    predicted = [int(name.removeprefix("test-")) for name in ids["test"]], logits["test"]
+    return cifar10h() | {"validation": (ids["validation"].tolist(), logits["validation"], labels), "predicted": predicted}
+
+
+def arrays_of(dataset, model, seed):
+    """Arguments of `audit_gap` for one run, and where `load_soft_labels` finds its logits."""
+    if (FOLDER / dataset / f"{model}-{seed}.npz").exists():
+        return own(model, seed), FOLDER
+    return cifar10h() if dataset == "cifar10h" else chaosnli(dataset, model, seed), None
 
 
 def sst2():
@@ -145,12 +165,12 @@ def test_the_four_binnings_are_as_published_and_what_calib_computes():
 def test_a_gap_is_as_published_and_what_calib_computes(run):
     _, dataset, model, seed, protocol = run.split("/")
     clean = protocol == "clean"
-    arrays = cifar10h() if dataset == "cifar10h" else chaosnli(dataset, model, seed)
+    arrays, folder = arrays_of(dataset, model, seed)
     audited = audit.audit_gap(**arrays, clean=clean, at=PUBLISHED[run])
     assert audited.keys() <= PUBLISHED[run].keys()
     agree(PUBLISHED[run], audited)
 
-    validation, soft, n_missing = load_soft_labels(dataset, model, int(seed))
+    validation, soft, n_missing = load_soft_labels(dataset, model, int(seed), folder)
     validation = validation.without(soft.ids) if clean else validation
     computed = soft_label_gap(validation, soft, overlap_declared=not clean) | {"n_missing": n_missing}
     agree(computed, audited)
@@ -176,8 +196,8 @@ def parts(validation, soft, clusters, overlap_declared):
 def test_the_parts_of_a_gap_are_what_calib_computes(run):
     _, dataset, model, seed, protocol = run.split("/")
     clean = protocol == "clean"
-    arrays = cifar10h() if dataset == "cifar10h" else chaosnli(dataset, model, seed)
-    validation, soft, _ = load_soft_labels(dataset, model, int(seed))
+    arrays, folder = arrays_of(dataset, model, seed)
+    validation, soft, _ = load_soft_labels(dataset, model, int(seed), folder)
     validation = validation.without(soft.ids) if clean else validation
     computed = parts(validation, soft, cluster_names(halves(soft)[1].ids), overlap_declared=not clean)
     audited = audit.audit_parts(**arrays, clean=clean, at=computed, cluster=CLUSTERS[dataset])
@@ -190,7 +210,7 @@ def test_the_parts_of_a_gap_are_what_calib_computes(run):
 @pytest.mark.parametrize("run", GAP_RUNS)
 def test_the_parts_of_a_gap_are_as_published(run):
     _, dataset, model, seed, protocol = run.split("/")
-    arrays = cifar10h() if dataset == "cifar10h" else chaosnli(dataset, model, seed)
+    arrays, _ = arrays_of(dataset, model, seed)
     at = PUBLISHED[run]
     agree(at, audit.audit_parts(**arrays, clean=protocol == "clean", at=at, cluster=CLUSTERS[dataset]))
 
@@ -238,7 +258,7 @@ def test_a_gap_of_made_up_data_agrees_with_missing_and_shared_examples(simulate)
         assert own == pytest.approx(audited, rel=1e-5, abs=1e-6), "close at the temperatures fitted by the audit too"
 
 
-BUDGET_RUNS = [run.replace("gap/", "budget/").removesuffix("/paper") for run in GAP_RUNS if run.endswith("/paper")]
+BUDGET_RUNS = [run for run in PUBLISHED if run.startswith("budget/")]
 NUMBERS = [1, 2, 3, 5, 10, 20, 50, 100]
 
 

@@ -567,3 +567,7 @@ def test_unknown_names_are_errors_that_list_the_known_ones():
 def test_loaders_return_predictions():
     assert isinstance(load_sst2(), Predictions)
     assert all(isinstance(part, Predictions) for part in load_cifar10h()[:2])
+
+
+def test_a_file_without_an_address_says_how_to_get_it():
+    assert all(entry.urls or entry.how for entry in registry.REGISTRY.values())

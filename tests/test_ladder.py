@@ -13,11 +13,23 @@ from calib.data.registry import data_folder, status
 from calib.models.images import ARCHIVE
 from conftest import ROOT
 
-SUBMIT = """#!/bin/sh
-# What a scheduler does: take a job script, run it some time, print its number.
-echo "$1" >> "{log}"
-setsid sh "$1" > "$1.out" 2>&1 &
-echo $!
+SBATCH = """#!/bin/sh
+# A scheduler that kills its first job at once, as at a time limit, and runs the others: prints the number of the job.
+for script; do :; done
+echo "$*" >> jobs/submitted
+id=$(wc -l < jobs/submitted)
+if [ "$id" = 1 ]; then
+    setsid sh "$script" > jobs/1.out 2>&1 &
+    kill -KILL -- -$!
+    echo TIMEOUT > jobs/1
+else
+    echo RUNNING > "jobs/$id"
+    (setsid sh "$script" > "jobs/$id.out" 2>&1 && echo COMPLETED > "jobs/$id" || echo FAILED > "jobs/$id") > jobs/log 2>&1 &
+fi
+echo "$id"
+"""
+SACCT = """#!/bin/sh
+cat "jobs/$2"
 """
 
 
@@ -48,35 +60,20 @@ def test_a_sweep_is_every_model_with_every_seed(sweep, runs):
     importlib.util.find_spec("snakemake_executor_plugin_cluster_generic") is None,
     reason="the executor is not installed",
 )
-def test_two_jobs_through_a_scheduler(tmp_path):
-    submit = tmp_path / "submit"
-    submit.write_text(SUBMIT.format(log=tmp_path / "submitted"))
-    submit.chmod(0o755)
-    sweep = {
-        "seeds": [1, 2],
-        "sweep": {
-            "cifar10h": {
-                "command": "vision --images jpeg --epochs 1 --limit 40",
-                "models": {"resnet8": "--model resnet8"},
-            }
-        },
-    }
-    (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(sweep))
-    done = snakemake(
-        *("--profile", str(ROOT / "sweep/cluster"), "--cluster-generic-submit-cmd", str(submit)),
-        *(
-            "--configfile",
-            "sweep.yaml",
-            "--latency-wait",
-            "10",
-            "--seconds-between-status-checks",
-            "1",
-            "--retries",
-            "0",
-        ),
-        cwd=tmp_path,
-    )
+def test_jobs_through_a_scheduler_that_kills_one(tmp_path, monkeypatch):
+    for name, text in (("sbatch", SBATCH), ("sacct", SACCT)):
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "sweep").symlink_to(ROOT / "sweep")
+    runs = {"command": "vision --images jpeg --epochs 1 --limit 40", "models": {"resnet8": "--model resnet8"}}
+    (tmp_path / "two.yaml").write_text(yaml.safe_dump({"seeds": [1, 2], "sweep": {"cifar10h": runs}}))
+    quick = ("--latency-wait", "10", "--seconds-between-status-checks", "1")
+    done = snakemake("--profile", "sweep/cluster", "--configfile", "two.yaml", *quick, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert len((tmp_path / "submitted").read_text().splitlines()) == 2
+    submitted = (tmp_path / "jobs/submitted").read_text().splitlines()
+    assert len(submitted) == 3 and all("--output=predictions/checkpoints/slurm" in line for line in submitted)
+    assert (tmp_path / "predictions/checkpoints").is_dir()
     for seed in (1, 2):
         assert len(load_examples(tmp_path / f"predictions/cifar10h/resnet8-{seed}.npz")["test"]) == 40

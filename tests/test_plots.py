@@ -110,8 +110,9 @@ def test_a_logarithmic_axis_has_plain_numbers_and_no_other_ticks(ax):
 
 
 def test_a_table_is_markdown_with_minus_signs():
-    text = table("lr", ["Change of", "Value"], [["A-B", "-0.5"], ["C", "- to +"]]).data
-    assert text == "| Change of | Value |\n| :--- | ---: |\n| A-B | \N{MINUS SIGN}0.5 |\n| C | - to + |"
+    text = table("lr", ["Change of", "Value"], [["ResNet-8", "-0.5 [-1, 1e-3]"], ["C", "- to +"]]).data
+    cell = "-0.5 [-1".replace("-", "\N{MINUS SIGN}")
+    assert text == f"| Change of | Value |\n| :--- | ---: |\n| ResNet-8 | {cell}, 1e-3] |\n| C | - to + |"
 
 
 @pytest.mark.parametrize(("heads", "rows"), [(["", "b"], []), (["a", "b"], [[1]]), (["a"], [])])

@@ -16,7 +16,7 @@ from calib import accuracy, nll
 from calib.__main__ import app
 from calib.data import DataUnavailable, load_cifar10h, load_soft_labels
 from calib.data.examples import load_examples, load_record
-from calib.data.registry import REGISTRY, status
+from calib.data.registry import REGISTRY, data_folder, status
 from calib.models import checkpoint, images, resnet, training, vision
 from calib.models.checkpoint import CheckpointError
 from conftest import ROOT
@@ -447,3 +447,21 @@ def test_a_record_that_is_none_is_refused(tmp_path, text, message):
         path.write_text(text)
     with pytest.raises(DataUnavailable, match=message):
         load_record(path)
+
+
+@needs_images
+def test_a_clone_of_the_copies_packs_into_the_registered_archive(tmp_path, monkeypatch):
+    clone = tmp_path / "clone"
+    with zipfile.ZipFile(data_folder() / images.ARCHIVE) as archive:
+        archive.extractall(clone)
+    monkeypatch.setenv("CALIB_DATA", str(tmp_path / "data"))
+    assert status(images.ARCHIVE) == "missing"
+    assert images.pack_copies(clone) == tmp_path / "data" / images.ARCHIVE and status(images.ARCHIVE) == "ok"
+    (tmp_path / "data" / images.ARCHIVE).unlink()
+    (clone / "test/truck/0999.jpg").write_bytes(b"another")
+    with pytest.raises(DataUnavailable, match=r"holds other images: expected .*; clone github.com/YoongiKim"):
+        images.pack_copies(clone)
+    (clone / "test/truck/0999.jpg").unlink()
+    with pytest.raises(DataUnavailable, match=r"expected .*/test/truck/0999.jpg .*; clone github.com"):
+        images.pack_copies(clone)
+    assert status(images.ARCHIVE) == "missing" and not list((tmp_path / "data").rglob("*.part"))

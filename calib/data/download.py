@@ -47,7 +47,7 @@ def fetch(name, unreachable=None):
     entry, target = REGISTRY[name], data_folder() / name
     reasons = [] if before == "missing" else [f"the file there is not the registered one: {before}"]
     if not entry.urls:
-        reasons.append("there is no address to get it from")
+        reasons.append(f"there is no address to get it from: {entry.how}")
     for url in entry.urls:
         host = urlsplit(url).netloc
         if host in unreachable:

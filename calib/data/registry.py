@@ -58,6 +58,8 @@ class DataFile:
         Where it is set, the content is checked in place of the bytes of the file.
     optional : bool
         True where no section of the book needs the file.
+    how : str or None
+        How to get a file that has no address.
     """
 
     name: str
@@ -67,6 +69,7 @@ class DataFile:
     sha256: str
     content_sha256: str | None = None
     optional: bool = False
+    how: str | None = None
 
     def problem(self, content):
         """Say what is wrong with the bytes of a file, or None if it is the registered one."""
@@ -131,7 +134,7 @@ def read(name):
     path = data_folder() / name
     remedy = "get it with `make data` (or `python -m calib data`), or set CALIB_DATA to a folder that has it"
     if not entry.urls:
-        remedy = f"it has no address to get it from; put it there yourself: {entry.source.citation}"
+        remedy = f"it has no address to get it from: {entry.how}"
     try:
         content = path.read_bytes()
     except OSError as error:

@@ -5,9 +5,12 @@ import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
 
+from calib.data.examples import write_whole
 from calib.data.loaders import CIFAR10_CLASSES, load_npy
 from calib.data.registry import REGISTRY, DataUnavailable, data_folder, read
 from calib.predictions import hash_order
@@ -16,6 +19,7 @@ ARCHIVE = "cifar10/cifar10-jpeg.zip"
 LABELS = "cifar10/cifar10_test_set_original_labels.npy"
 PER_CLASS = 5000
 SOURCES = ("original", "jpeg")
+HOW = REGISTRY[ARCHIVE].how
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +71,42 @@ def load_images(source="original", limit=None):
     if source not in SOURCES:
         raise ValueError(f"source: expected one of {', '.join(SOURCES)}, got {source!r}")
     return _original(limit) if source == "original" else _jpeg(limit)
+
+
+def pack_copies(clone):
+    """Pack the JPEG copies into the archive that is registered, byte by byte, and put it into the data folder.
+
+    Parameters
+    ----------
+    clone : path
+        A checkout of the repository that the registry names, with ``train/<class>/NNNN.jpg`` and ``test/...``.
+
+    Returns
+    -------
+    Path
+        The archive.
+
+    Raises
+    ------
+    DataUnavailable
+        If an image is missing, or the archive is not the registered one; nothing is written then.
+    """
+    clone, packed = Path(clone), io.BytesIO()
+    counts = {"train": PER_CLASS, "test": PER_CLASS // 5}
+    names = [f"{half}/{name}/{i:04d}.jpg" for half, n in counts.items() for name in CIFAR10_CLASSES for i in range(n)]
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name in tqdm(names, unit="image", disable=None, leave=False):
+            entry = zipfile.ZipInfo(name, date_time=(2026, 1, 1, 0, 0, 0))
+            entry.external_attr = 0o644 << 16
+            try:
+                archive.writestr(entry, (clone / name).read_bytes())
+            except OSError as error:
+                raise DataUnavailable(f"{ARCHIVE}: expected {clone / name} ({error.strerror}); {HOW}") from error
+    if problem := REGISTRY[ARCHIVE].problem(packed.getvalue()):
+        raise DataUnavailable(f"{ARCHIVE}: {clone} holds other images: {problem}; {HOW}")
+    path = data_folder() / ARCHIVE
+    write_whole(path, lambda file: file.write(packed.getvalue()))
+    return path
 
 
 def train_labels(ids):
