@@ -100,8 +100,8 @@ for model in models:
 first = trained[keys[0]]
 pixels = "JPEG copies" if first["images"] == "jpeg" else "original images"
 speed = json.loads((Path(measured_folder) / "training.json").read_text(encoding="utf-8"))
-glue(training_rate=speed["images_per_second"]["shipped"], training_ratio=speed["ratio"], training_loading=speed["loading_share"],
-     training_predicted=speed["predicted"], training_predicting=speed["predicting_seconds"], training_threads=speed["threads"])
+glue(training_rate=speed["images_per_second"], training_ratio=speed["times_as_long"]["channels first"], training_last=speed["times_as_long"]["channels last"],
+     training_loading=speed["times_as_long"]["preparation"], training_predicted=speed["predicted"], training_predicting=speed["predicting_seconds"], training_threads=speed["threads"])
 glue(epochs=first["recipe"]["epochs"], n_runs=len(keys), n_val=first["validation"]["n"], n_test=first["test"]["n"], processor=first["hardware"]["processor"], hours=sum(run["seconds"] for run in trained.values()) / 3600)
 show(
     fig,

@@ -35,7 +35,9 @@ def measure(checkpoints):
         for checkpoint in checkpoints:
             for state, augmented in (("plain", False), ("augmented", True)):
                 name, numbers = studied(checkpoint, augmented, folder)
-                found.setdefault(name, {})[state] = numbers
+                if state in found.setdefault(name, {}):
+                    sys.exit(f"error: expected one checkpoint of {name}, found two; {checkpoint} is one of them")
+                found[name][state] = numbers
                 print(name, state, flush=True)
     return {"runs": found, **circumstances()}
 
