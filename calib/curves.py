@@ -4,6 +4,8 @@ A mean over rows with weights w is ``w @ curves``; so thousands of fits, to resa
 cost one product. The minimum is found between the points of the grid by a parabola in log T.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from calib.checks import as_clusters, as_logits, as_targets, as_temperature, one_hot
@@ -129,6 +131,8 @@ def values_at(means, where, temperatures=TEMPERATURES):
 def bootstrap_weights(n, clusters=None, replicates=2000, seed=113):
     """How often each row is drawn in each replicate, rows or whole clusters with replacement.
 
+    The last few arrays are kept: models that are judged on the same rows share their replicates.
+
     Parameters
     ----------
     n : int
@@ -141,6 +145,7 @@ def bootstrap_weights(n, clusters=None, replicates=2000, seed=113):
     Returns
     -------
     ndarray float64 (replicates, n)
+        Read-only.
 
     Examples
     --------
@@ -149,12 +154,19 @@ def bootstrap_weights(n, clusters=None, replicates=2000, seed=113):
     (True, {3.0})
     """
     members = np.arange(n) if clusters is None else as_clusters(clusters, n)[1]
+    return _weights_of(members.astype(np.int64).tobytes(), replicates, seed)
+
+
+@lru_cache(maxsize=3)
+def _weights_of(members, replicates, seed):
+    members = np.frombuffer(members, dtype=np.int64)
     size = members.max() + 1
-    weights, start = np.empty((replicates, n)), 0
+    weights, start = np.empty((replicates, len(members))), 0
     for block in bootstrap_blocks(size, replicates, seed):
         times = np.bincount((block + size * np.arange(len(block))[:, None]).ravel(), minlength=block.size)
         weights[start : start + len(block)] = times.reshape(block.shape)[:, members]
         start += len(block)
+    weights.flags.writeable = False
     return weights
 
 

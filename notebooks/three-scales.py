@@ -80,14 +80,15 @@ keys = list(product(models, seeds))
 trained = {(model, seed): load_record(f"{folder}/cifar10h/{model}-{seed}.json") for model, seed in keys}
 
 # %% tags=["hide-input"]
-SHADE = dict(zip(models, plt.get_cmap("viridis")(np.linspace(0.1, 0.75, len(models)))))
+LINE = dict(zip(models, (":", DASHED, "-")))
+BESIDE = dict(zip(models, ((6, 0), (6, 4), (6, -4))))  # where the name of a curve stands
 fig, ax = plt.subplots(figsize=(7.2, 3.4))
 for (model, seed), run in trained.items():
     losses = [epoch["loss"] for epoch in run["epochs"]]
-    ax.plot(range(1, len(losses) + 1), losses, color=SHADE[model], linewidth=1.2)
+    ax.plot(range(1, len(losses) + 1), losses, color=COLOURS["other"], linestyle=LINE[model], linewidth=1.3)
     if seed == seeds[0]:
-        label(ax, MODELS[model], (len(losses), losses[-1]), (6, 0), SHADE[model])
-ax.set(xlabel="epoch", ylabel="training loss (NLL)", xlim=(1, 1.18 * len(losses)))
+        label(ax, MODELS[model], (len(losses), losses[-1]), BESIDE[model], COLOURS["other"])
+ax.set(xlabel="epoch", ylabel="training loss (NLL)", xlim=(1, 1.18 * len(losses)), xticks=range(1, len(losses) + 1, 2))
 rows, said = [], []
 for model in models:
     runs = [trained[model, seed] for seed in seeds]
@@ -208,7 +209,7 @@ glue(n_seeds=len(seeds), n_first=len(halves(soft)[0]), n_judged=len(halves(soft)
 # ## H2: does it grow with scale?
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.6), width_ratios=[1, 1])
+fig, axes = plt.subplots(1, 2, figsize=(7.2, 3.6), sharey=True)
 for ax, of_model, title in zip(axes, (over_seeds, paper), ("trained here", "Dogah (2026)")):
     for k, (model, values) in enumerate(of_model.items()):
         ax.plot(np.full(len(values["gap"]), k), values["gap"], "o", color=COLOURS["other"], markersize=6, alpha=0.7)
@@ -225,7 +226,7 @@ show(
     fig,
     name="fig-three-scales-gap",
     caption=f"The soft-label gap by scale: a dot per training seed, a bar at their mean. Grey: 95% interval of the mean over images, fits inside. CIFAR-10H, ours on {pixels}; judged on "
-    f"n = {len(halves(soft)[1]):,}. The two panels have scales of their own.",
+    f"n = {len(halves(soft)[1]):,}.",
     alt=f"Mean gaps: {', '.join(words)}.",
 )
 rows = []
@@ -239,20 +240,20 @@ table("lrrrr", ["Difference of mean gaps", "Value", "Interval over images", "Int
 # ## Why the gap is what it is
 
 # %% tags=["hide-input"]
-grid = np.geomspace(0.6, 2.5, 60)
+grid = np.geomspace(0.9, 1.7, 60)
 fig, ax = plt.subplots(figsize=(7.2, 3.8))
 said = []
 for model in models:
     _, soft, _ = load_soft_labels("cifar10h", model, seeds[0], folder)
     second, found = halves(soft)[1], results[model, seeds[0]]
     curve = np.array([brier(softmax(second.logits, T), second.distributions) for T in grid])
-    ax.plot(grid, curve - curve.min(), color=SHADE[model], zorder=1)
-    label(ax, MODELS[model], (grid[-1], curve[-1] - curve.min()), (5, 0), SHADE[model])
+    ax.plot(grid, curve - curve.min(), color=COLOURS["other"], linestyle=LINE[model], zorder=1)
+    label(ax, MODELS[model], (grid[-1], curve[-1] - curve.min()), BESIDE[model], COLOURS["other"])
     for state, T, colour in (("uncal", 1.0, "t1"), ("hard", found["T_hard"], "fitted"), ("oracle", found["T_oracle"], "oracle")):
         ax.plot(T, found[f"brier_{state}"] - curve.min(), "o", color=COLOURS[colour], markersize=6)
     said.append(f"{MODELS[model]}: hard labels T = {found['T_hard']:.2f}, oracle T = {found['T_oracle']:.2f}")
-log_axis(ax.xaxis, [0.6, 0.8, 1, 1.5, 2])
-ax.set(xlabel="temperature (log scale)", ylabel="Brier score above its lowest", xlim=(0.6, 3.1))
+log_axis(ax.xaxis, [0.9, 1, 1.2, 1.4, 1.6])
+ax.set(xlabel="temperature (log scale)", ylabel="Brier score above its lowest", xlim=(0.9, 1.92))
 show(
     fig,
     name="fig-three-scales-brier",
@@ -280,7 +281,7 @@ for name, (values, colour, marker) in families.items():
     ratio = values["T_oracle"] / values["T_hard"]
     factor[name] = (values["gap"] * np.log(ratio) ** 2).sum() / (np.log(ratio) ** 4).sum()
     ax.plot(ratio, values["gap"], marker, color=COLOURS[colour], markerfacecolor="none" if marker == "o" and colour == "neutral" else None, label=name)
-across = np.geomspace(0.97, 1.36, 50)
+across = np.geomspace(0.97, 1.36, 50)  # of the axis
 ax.plot(across, factor["trained here"] * np.log(across) ** 2, color=COLOURS["other"], linestyle=DASHED, linewidth=1, zorder=0)
 ax.axhline(0, color=COLOURS["neutral"], linewidth=1)
 log_axis(ax.xaxis, [1, 1.1, 1.2, 1.3])

@@ -29,9 +29,18 @@ def nll(logits, targets, temperature=1.0):
     """Mean NLL of labels (n,) or distributions (n, K): ``-log p_k = log sum_j exp((z_j - z_k) / T)``."""
     scaled, targets = np.asarray(logits, dtype=np.float64) / temperature, np.asarray(targets)
     if targets.ndim == 1:
-        return mean(np.logaddexp.reduce(scaled - scaled[range(len(scaled)), targets][:, None], axis=1))
-    losses = [np.logaddexp.reduce(scaled - column[:, None], axis=1) for column in scaled.T]
+        return mean(log_sum(scaled - scaled[range(len(scaled)), targets][:, None]))
+    losses = [log_sum(scaled - column[:, None]) for column in scaled.T]
     return mean(sum(share * loss for share, loss in zip(targets.T, losses)))
+
+
+def log_sum(exponents):
+    """Logarithm of the sum of the exponentials in each row: the largest exponent, and ``log1p`` of what the others add."""
+    rows, at = np.arange(len(exponents)), exponents.argmax(axis=1)
+    largest = exponents[rows, at]
+    others = np.exp(exponents - largest[:, None])
+    others[rows, at] = 0
+    return largest + np.log1p(others.sum(axis=1))
 
 
 def brier(probabilities, targets):
@@ -198,7 +207,8 @@ def isotonic_map(scores, targets, resolution=1e-15):
     for _, total, count in groups:
         size = 1
         while blocks and blocks[-1][0] * count >= total * blocks[-1][1]:  # the mean before is not below this one
-            total, count, size = (a + b for a, b in zip(blocks.pop(), (total, count, size)))
+            before = blocks.pop()
+            total, count, size = before[0] + total, before[1] + count, before[2] + size
         blocks.append((total, count, size))
     return [group[0] for group in groups], [total / count for total, count, size in blocks for _ in range(size)]
 
