@@ -90,7 +90,10 @@ def own(model, seed):
     order = audit.hash_split(names, "calib-cifar10-jpeg-v1", [50_000])[0]
     labels = [order[int(name.removeprefix("jpeg-"))] // 5000 for name in ids["validation"]]
     predicted = [int(name.removeprefix("test-")) for name in ids["test"]], logits["test"]
-    return cifar10h() | {"validation": (ids["validation"].tolist(), logits["validation"], labels), "predicted": predicted}
+    return cifar10h() | {
+        "validation": (ids["validation"].tolist(), logits["validation"], labels),
+        "predicted": predicted,
+    }
 
 
 def arrays_of(dataset, model, seed):

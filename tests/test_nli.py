@@ -24,9 +24,9 @@ from typer.testing import CliRunner
 
 from calib.__main__ import app
 from calib.data import DataUnavailable, data_folder, load_soft_labels
-from calib.data.examples import load_examples
+from calib.data.examples import load_examples, load_record
 from calib.data.loaders import NLI_CLASSES
-from calib.models import checkpoint, hub, nli, pairs, text
+from calib.models import checkpoint, command, hub, nli, pairs, text
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -123,12 +123,18 @@ def test_classes_are_put_in_order_by_name(tmp_path, names, stated, expected):
         (NAMELESS, ["entailment", "neutral"], "expected one name for each of 3 outputs, got"),
         (NAMELESS, ["entailment", "neutral", "neutral"], "state the order"),
         ({0: "NEGATIVE", 1: "POSITIVE"}, None, "named .*NEGATIVE"),
+        (NAMED, list(NLI_CLASSES), r"names its outputs, \['contradiction', .*; leave --classes out"),
     ],
 )
 def test_an_unknown_order_is_refused(tmp_path, names, stated, message):
     model, _ = text.load(write_model(tmp_path, names=names))
     with pytest.raises(ValueError, match=f"classes: .*{message}"):
         text.class_order(model, NLI_CLASSES, stated)
+
+
+def test_classes_are_stated_with_or_without_blanks():
+    assert command._names("contradiction, entailment,neutral") == ["contradiction", "entailment", "neutral"]
+    assert command._names(None) is None
 
 
 PAIR = [["the man is in"], ["she was not"]]
@@ -194,6 +200,53 @@ OFFICIAL = [
 ]
 
 
+def cut(folder):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def widen(folder):
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "hidden_size": 32}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "new_head", "message"),
+    [
+        (lambda folder: (folder / "tokenizer.json").unlink(), None, "found no tokenizer, looked for tokenizer.json or"),
+        (cut, None, "expected a checkpoint that transformers can load: .*not fully covered"),
+        (lambda folder: (folder / "config.json").write_text("{"), None, "expected a checkpoint that transformers"),
+        (lambda folder: (folder / "tokenizer.json").write_text("{"), None, "expected a checkpoint that transformers"),
+        (widen, None, "expected all weights .* in the sizes .* got none for .*: bert.embeddings"),
+        (widen, NLI_CLASSES, "expected all weights .* in the sizes .* got none for .*: bert.embeddings"),
+    ],
+    ids=["no tokenizer", "truncated", "no config", "no JSON", "other sizes", "other sizes below a new head"],
+)
+def test_a_damaged_model_is_refused_in_one_line(tmp_path, damage, new_head, message):
+    damage(write_model(tmp_path))
+    with pytest.raises((DataUnavailable, ValueError), match=f"{tmp_path}: {message}") as refused:
+        text.load(tmp_path, new_head=new_head)
+    assert "\n" not in str(refused.value) and "calib-text" not in str(refused.value)
+
+
+@pytest.mark.data
+def test_a_loss_that_is_no_number_ends_the_run_and_is_not_kept(tmp_path, options):
+    from safetensors.torch import load_file, save_file
+
+    start = write_model(tmp_path / "start")
+    weights = load_file(start / "model.safetensors")
+    weights["classifier.bias"] *= float("nan")
+    save_file(weights, start / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match="loss: expected a finite number, got nan in epoch 1; what the checkpoint"):
+        nli.train(tmp_path / "run.npz", **{**options, "start": str(start)})
+    assert [file.name for file in tmp_path.iterdir()] == ["start"]
+
+
+def third(**fields):
+    """A file whose third line is another one."""
+    return "".join(json.dumps(row) + "\n" for row in [*OFFICIAL[:2], {**OFFICIAL[2], **fields}])
+
+
 def test_files_of_snli_and_mnli_are_read_by_pair_id(tmp_path):
     path = tmp_path / "snli_1.0_dev.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in OFFICIAL))
@@ -211,14 +264,37 @@ def test_chaosnli_is_read_whole_and_in_order():
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "not found"), ("", "found no line"), ('{"text": "a"}\n', r"found \['text'\]"), ("<html>", "expected JSON")],
+    [
+        (None, "not found"),
+        ("", "expected pairs with labels, found none in 0 lines"),
+        (json.dumps(OFFICIAL[1]), "expected pairs with labels, found none in 1 lines"),
+        ('{"text": "a"}\n', "expected JSON lines with pairID, .*, found {'text': 'a'} in line 1"),
+        ("<html>", "expected JSON in line 1"),
+        ("[1]", r"found \[1\] in line 1"),
+        ("1", "found 1 in line 1"),
+        (third(gold_label="Entailment"), "label among entailment, .*, -, found 'Entailment' in line 3"),
+        (third(gold_label=None), "each of them text, found .* in line 3"),
+        (third(pairID=7), "each of them text, found .* in line 3"),
+        (third(sentence2=None), "each of them text, found .* in line 3"),
+        (third(sentence2="")[:-2], "expected JSON in line 3"),
+        ('{"uid": "a", "old_label": "e", "example": {}}', "found .* in line 1"),
+    ],
 )
 def test_another_file_is_refused(tmp_path, content, message):
     path = tmp_path / "pairs.jsonl"
     if content is not None:
         path.write_text(content)
-    with pytest.raises(DataUnavailable, match=message):
+    with pytest.raises(DataUnavailable, match=f"pairs.jsonl: .*{message}"):
         pairs.read_pairs(path)
+
+
+def test_an_id_that_occurs_twice_is_refused_before_the_training(tmp_path, options):
+    path = tmp_path / "dev.jsonl"
+    path.write_text(third(pairID="1n"))
+    assert len(pairs.read_pairs(path)) == 2, "a training file may have it"
+    with pytest.raises(DataUnavailable, match="dev.jsonl: expected each id once, found '1n' again"):
+        nli.train(tmp_path / "run.npz", **{**options, "validation_file": path})
+    assert [file.name for file in tmp_path.iterdir()] == ["dev.jsonl"]
 
 
 def test_a_missing_hub_is_said_with_ways_on(tmp_path, monkeypatch):
@@ -292,14 +368,28 @@ def test_killed_within_the_epoch_and_resumed_is_straight_through(finished, optio
 def test_predicts_from_the_checkpoint_and_from_the_start(finished, bert, tmp_path):
     out, _ = finished
 
-    def predict(start, name):
-        arguments = ["predict", str(start), "-o", str(tmp_path / name), "--dataset", "chaosnli-m"]
+    def predict(start, name, *options):
+        arguments = ["predict", str(start), "-o", str(tmp_path / name), *options]
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0 and "soft: n = 1599" in result.output
         return load_examples(tmp_path / name)["soft"].logits
 
     np.testing.assert_array_equal(predict(out.with_suffix(".pt"), "again.npz"), load_examples(out)["soft"].logits)
-    assert np.abs(predict(bert, "start.npz") - load_examples(out)["soft"].logits).max() > 0.01, "training did something"
+    assert (
+        np.abs(predict(bert, "start.npz", "--dataset", "chaosnli-m") - load_examples(out)["soft"].logits).max() > 0.01
+    ), "training did something"
+    assert load_record(tmp_path / "start.json")["recipe"]["epochs"] == 0
+
+
+@pytest.mark.data
+def test_a_checkpoint_whose_start_has_changed_is_refused(tmp_path, options):
+    start, out = write_model(tmp_path / "start"), tmp_path / "run.npz"
+    nli.train(out, **{**options, "start": str(start), "examples": 16})
+    config = json.loads((start / "config.json").read_text())
+    names = dict(enumerate(NLI_CLASSES))
+    (start / "config.json").write_text(json.dumps({**config, "id2label": names, "label2id": None}))
+    with pytest.raises(checkpoint.CheckpointError, match=r"run.pt: its training began with other .* \(config.json\)"):
+        nli.predict(out.with_suffix(".pt"), tmp_path / "again.npz")
 
 
 @pytest.mark.data

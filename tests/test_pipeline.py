@@ -21,7 +21,17 @@ pytestmark = [pytest.mark.data, pytest.mark.site]
 def book(tmp_path):
     """A copy of the checkout with its build, times of change kept."""
     copy = tmp_path / "book ö"
-    parts = ["_build", "_config.yml", "_toc.yml", "Snakefile", "book", "calib", "notebooks", "requirements.lock", "sweep"]
+    parts = [
+        "_build",
+        "_config.yml",
+        "_toc.yml",
+        "Snakefile",
+        "book",
+        "calib",
+        "notebooks",
+        "requirements.lock",
+        "sweep",
+    ]
     copy.mkdir()
     for part in [*parts, ".snakemake"]:
         source = ROOT / part

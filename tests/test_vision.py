@@ -1,5 +1,6 @@
 """From images to logits: the networks, the images and their order, the split, a run that is killed and goes on."""
 
+import errno
 import json
 import os
 import signal
@@ -12,14 +13,15 @@ import pytest
 import torch
 from typer.testing import CliRunner
 
-from calib import accuracy, nll
+from calib import Predictions, accuracy, nll
 from calib.__main__ import app
 from calib.data import DataUnavailable, load_cifar10h, load_soft_labels
-from calib.data.examples import load_examples, load_record
+from calib.data.examples import load_examples, load_record, save_examples
+from calib.data.loaders import NLI_CLASSES
 from calib.data.registry import REGISTRY, data_folder, status
 from calib.models import checkpoint, images, resnet, training, vision
 from calib.models.checkpoint import CheckpointError
-from conftest import ROOT
+from conftest import ROOT, killed_at
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -284,6 +286,9 @@ def test_predicting_from_the_checkpoint_gives_the_same_logits(finished, tmp_path
     assert result.exit_code == 0 and "test: n = 300, accuracy = " in result.output
     for name, part in load_examples(out).items():
         np.testing.assert_array_equal(load_examples(tmp_path / "again.npz")[name].logits, part.logits)
+    (tmp_path / "weights.ckpt").write_bytes(out.with_suffix(".pt").read_bytes())
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "weights.ckpt"), "-o", str(tmp_path / "other.npz")])
+    assert result.exit_code == 0, "whatever its name"
     vision.predict(out.with_suffix(".pt"), tmp_path / "augmented.npz", augment_validation=True)
     augmented, plain = load_examples(tmp_path / "augmented.npz"), load_examples(out)
     assert not np.array_equal(augmented["validation"].logits, plain["validation"].logits)
@@ -306,9 +311,16 @@ class Payload:
         return os.system, ("touch executed",)
 
 
+def flip_one_bit(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
+        (flip_one_bit, "checksum of .* differs"),
         (truncate, "found a damaged or foreign file of"),
         (lambda path: path.write_bytes(b""), "found a damaged or foreign file of 0 bytes"),
         (lambda path: path.write_text("<html>not found</html>"), "found a damaged or foreign file of"),
@@ -318,7 +330,7 @@ class Payload:
         (lambda path: path.unlink(), "not found; make it with `calib train`"),
         (lambda path: torch.save({**torch.load(path), "recipe": {}}, path), "its recipe is not the one"),
     ],
-    ids=["truncated", "empty", "web page", "code", "weights alone", "list", "missing", "recipe changed"],
+    ids=["one bit", "truncated", "empty", "web page", "code", "weights alone", "list", "missing", "recipe changed"],
 )
 def test_a_damaged_or_foreign_checkpoint_is_refused(tmp_path, monkeypatch, damage, message):
     monkeypatch.chdir(tmp_path)
@@ -338,12 +350,74 @@ def test_a_failed_save_leaves_the_old_checkpoint(tmp_path, monkeypatch):
 
     def broken(content, file):
         file.write(b"half")
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(torch, "save", broken)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left on device: '.*run.pt'"):
         checkpoint.save(path, {"seed": 1}, {"epoch": 2}, parts)
     assert checkpoint.read(path)["progress"] == {"epoch": 1} and [p.name for p in tmp_path.iterdir()] == ["run.pt"]
+
+
+def test_weights_of_another_network_are_refused(tmp_path):
+    path = tmp_path / "run.pt"
+    checkpoint.save(path, {}, {}, {"network": resnet.build("resnet8")})
+    with pytest.raises(CheckpointError, match=r"run.pt: its weights do not fit the network that its recipe names \("):
+        checkpoint.resume(path, {}, {"network": resnet.build("resnet14")})
+
+
+def test_a_checkpoint_on_a_full_disk_says_so(small_disk):
+    with pytest.raises(OSError, match="No space left on device: '.*run.pt'"):
+        checkpoint.save(small_disk / "run.pt", {}, {}, {"network": resnet.build("resnet8")})
+    assert not list(small_disk.iterdir())
+
+
+def save_run(path, run):
+    logits = np.random.default_rng(run).normal(size=(1000, 10))
+    predictions = Predictions(range(1000), logits, class_names=images.CIFAR10_CLASSES)
+    save_examples(path, {"test": predictions}, {"recipe": {"run": run}})
+
+
+def run_of(path):
+    """The run whose logits are in a file, if it is whole, which must be that of the record beside it."""
+    if not path.exists():
+        return None
+    run = load_record(path.with_suffix(".json"))["recipe"]["run"]
+    expected = np.random.default_rng(run).normal(size=(1000, 10)).astype(np.float32)
+    np.testing.assert_array_equal(load_examples(path)["test"].logits, expected)
+    return run
+
+
+def test_on_a_full_disk_logits_and_record_stay_those_of_one_run(small_disk):
+    path = small_disk / "run.npz"
+    save_run(path, 1)
+    (small_disk / "filler").write_bytes(b"0" * 40_000)
+    with pytest.raises(OSError, match="No space left on device: '.*run.npz'"):
+        save_run(path, 2)
+    assert run_of(path) == 1 and len(list(small_disk.iterdir())) == 3
+
+
+def test_killed_at_any_access_to_files_logits_and_record_are_of_one_run(tmp_path):
+    path, found, ended = tmp_path / "run.npz", [], False
+    while not ended:
+        save_run(path, 1)
+        ended = killed_at(len(found) + 1, save_run, path, 2)
+        found.append(run_of(path))
+    assert found[0] == 1 and found[-1] == 2 and len(found) > 4
+
+
+def test_damaged_logits_are_refused_or_the_same(tmp_path):
+    path, random = tmp_path / "run.npz", np.random.default_rng(0)
+    save_run(path, 1)
+    whole, refused = path.read_bytes(), 0
+    for _ in range(300):
+        content = bytearray(whole)
+        content[random.integers(len(whole))] ^= 1 << random.integers(8)
+        path.write_bytes(content)
+        try:
+            run_of(path)
+        except DataUnavailable:
+            refused += 1
+    assert refused > 200
 
 
 def test_a_save_replaces_the_old_file_and_never_writes_into_it(tmp_path):
@@ -403,11 +477,96 @@ def test_own_predictions_feed_the_gap_study(finished, tmp_path):
         (["--model", "resnet9", "--images", "jpeg"], "model: expected one of resnet8"),
         (["--images", "png"], "source: expected one of original, jpeg, got 'png'"),
         (["--device", "tpu"], "device: expected one that torch can use"),
+        (["-o", "run"], "output: expected a name that ends in .npz, got run"),
+        (["-o", "folder.npz"], "folder.npz: expected the name of a file to write, found a folder"),
+        (["--checkpoint", "folder.npz"], "folder.npz: expected the name of a file to write, found a folder"),
+        (["-o", "run.npz", "--checkpoint", "./run.npz"], "checkpoint: expected another file than the logits"),
+        (["-o", "/proc/calib/run.npz"], "/proc/calib"),
     ],
 )
-def test_the_command_line_says_what_is_wrong_in_one_line(tmp_path, options, message):
+def test_the_command_line_says_what_is_wrong_in_one_line(tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.npz").mkdir()
     result = CliRunner().invoke(app, ["train", "vision", "-o", str(tmp_path / "run.npz"), "--limit", "10", *options])
     assert result.exit_code == 1 and result.output.startswith("error: ") and message in result.output
+    assert [file.name for file in tmp_path.iterdir()] == ["folder.npz"], "said before the training"
+
+
+def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(vision, "load_images", interrupted)
+    result = CliRunner().invoke(app, ["train", "vision", "-o", str(tmp_path / "run.npz")])
+    assert result.exit_code == 130 and result.output.startswith("interrupted; what the checkpoint holds is kept")
+
+
+def test_a_missing_package_is_said_with_a_way_on(tmp_path, monkeypatch):
+    def without_pillow(*_):
+        raise ModuleNotFoundError("No module named 'PIL'")
+
+    monkeypatch.setitem(sys.modules, "calib.models.checkpoint", None)
+    predicted = CliRunner().invoke(app, ["predict", str(tmp_path / "run.pt"), "-o", str(tmp_path / "run.npz")])
+    monkeypatch.undo()
+    monkeypatch.setattr(vision, "load_images", without_pillow)
+    trained = CliRunner().invoke(app, ["train", "vision", "-o", str(tmp_path / "run.npz")])
+    for result in (predicted, trained):
+        assert result.exit_code == 1 and "pip install 'calib[models]'" in result.output
+
+
+def own(folder, **changed):
+    """A small file of ours where the study of the gap looks for it, changed."""
+    splits = {"validation": [f"jpeg-{i}" for i in range(20)], "test": [f"test-{i}" for i in range(30)]}
+    fields = {
+        "ids": np.array([name for names in splits.values() for name in names]),
+        "logits": np.random.default_rng(0).normal(size=(50, 10)).astype(np.float32),
+        "split": np.repeat(list(splits), [20, 30]),
+        "class_names": np.array(images.CIFAR10_CLASSES),
+    }
+    (folder / "cifar10h").mkdir()
+    fields |= {name: change(fields[name]) for name, change in changed.items()}
+    np.savez(folder / "cifar10h/own-1.npz", **fields)
+    return fields["logits"]
+
+
+@pytest.mark.data
+def test_own_columns_are_put_in_order_by_name(tmp_path):
+    logits = own(tmp_path, class_names=lambda names: names[::-1])
+    data = load_soft_labels("cifar10h", "own", 1, tmp_path)
+    np.testing.assert_array_equal(data.validation.logits, logits[:20, ::-1])
+    np.testing.assert_array_equal(data.soft.logits, logits[20:, ::-1])
+    assert data.soft.class_names == images.CIFAR10_CLASSES
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"class_names": lambda names: [f"LABEL_{i}" for i in range(10)]}, "names: expected the classes"),
+        ({"ids": lambda ids: np.where(ids == "test-7", "test-x", ids)}, "1 of 30 soft-labelled items have no votes"),
+        ({"ids": lambda ids: np.where(ids == "jpeg-7", "jpeg-50000", ids)}, "from 0 to 49999, got 'jpeg-50000'"),
+        ({"ids": lambda ids: np.where(ids == "jpeg-7", "jpeg--7", ids)}, "from 0 to 49999, got 'jpeg--7'"),
+        ({"ids": lambda ids: np.arange(50)}, "ids: expected names like train-17"),
+        ({"split": lambda split: (split == "test").astype(int)}, "expected the splits .*, found 0, 1"),
+    ],
+    ids=["no names", "no votes", "too large", "negative", "numbers", "splits by number"],
+)
+def test_own_items_that_nobody_knows_are_refused(tmp_path, changed, message):
+    own(tmp_path, **changed)
+    with pytest.raises(DataUnavailable, match=f"own-1.npz: .*{message}"):
+        load_soft_labels("cifar10h", "own", 1, tmp_path)
+
+
+@pytest.mark.data
+def test_unknown_validation_items_are_said_to_be_in_our_file(tmp_path, monkeypatch):
+    (tmp_path / "nli").mkdir()
+    row = {"pairID": "1n", "gold_label": "neutral", "sentence1": "a", "sentence2": "b"}
+    (tmp_path / "nli/snli_1.0_dev.jsonl").write_text(json.dumps(row))
+    monkeypatch.setattr("calib.data.own.data_folder", lambda: tmp_path)
+    part = Predictions(["x"], [[0.0, 1.0, 2.0]], class_names=NLI_CLASSES)
+    save_examples(tmp_path / "chaosnli-s/own-1.npz", {"validation": part, "soft": part})
+    with pytest.raises(DataUnavailable, match="own-1.npz: the labels of 1 of 1 validation items are not known"):
+        load_soft_labels("chaosnli-s", "own", 1, tmp_path)
 
 
 def test_the_command_line_loads_no_model_before_it_is_asked():
@@ -440,7 +599,10 @@ def test_logits_of_the_ladder_are_those_of_their_record(path):
         assert record[name]["accuracy"] == accuracy(part.logits, labels[name]) > 0.75
 
 
-@pytest.mark.parametrize(("text", "message"), [(None, "not found"), ("{", "expected the record"), ("[]", "no recipe")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(None, "not found"), ("{", "expected the record"), ("[]", "no recipe"), ('{"recipe": null}', "no recipe")],
+)
 def test_a_record_that_is_none_is_refused(tmp_path, text, message):
     path = tmp_path / "run.json"
     if text:

@@ -35,7 +35,7 @@ def nll(logits, targets, temperature=1.0):
 
 
 def log_sum(exponents):
-    """Logarithm of the sum of the exponentials in each row: the largest exponent, and ``log1p`` of what the others add."""
+    """Logarithm of the sum of the exponentials in each row: the largest, and ``log1p`` of what others add."""
     rows, at = np.arange(len(exponents)), exponents.argmax(axis=1)
     largest = exponents[rows, at]
     others = np.exp(exponents - largest[:, None])

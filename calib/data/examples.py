@@ -5,7 +5,7 @@ It holds nothing of anyone else: no text, no image, no label. Who reads it joins
 
 import json
 import os
-import zipfile
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -16,24 +16,69 @@ from calib.predictions import Predictions
 FIELDS = ("ids", "logits", "split", "class_names")
 
 
-def write_whole(path, write):
-    """Let `write` fill an open binary file beside `path`, and only then put it in place: whole or not at all."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_name(f"{path.name}.{os.getpid()}.part")
+def write_whole(files):
+    """Write files of one folder, all whole or none: each is filled beside its path, then all are put in place.
+
+    Killed between two of them, the last is missing: where it is, the others are of the same run.
+
+    Parameters
+    ----------
+    files : dict of Path to callable
+        Each is called with an open binary file.
+    """
+    *_, last = files
+    scratch = {path: path.with_name(f"{path.name}.{os.getpid()}.part") for path in files}
+    last.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        for path, write in files.items():
+            _fill(path, scratch[path], write)
+        if len(files) > 1:
+            last.unlink(missing_ok=True)
+        for path, whole in scratch.items():
+            whole.replace(path)
+    finally:
+        for rest in scratch.values():
+            rest.unlink(missing_ok=True)
+    folder = os.open(last.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _fill(path, scratch, write):
     try:
         with open(scratch, "wb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        scratch.replace(path)
-    finally:
-        scratch.unlink(missing_ok=True)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    except OSError as error:
+        error.filename = error.filename or str(path)  # a full disk does not say for which file
+        raise
+
+
+def check_output(path, checkpoint=None):
+    """Refuse a file that could not be written after hours of training, before them.
+
+    Parameters
+    ----------
+    path : path
+        As in `save_examples`; its folder is made.
+    checkpoint : path, optional
+        Written during the training.
+    """
+    path = Path(path)
+    if path.suffix != ".npz":
+        raise ValueError(f"output: expected a name that ends in .npz, got {path}")
+    files = [path, path.with_suffix(".json"), *([] if checkpoint is None else [Path(checkpoint)])]
+    if len({file.resolve() for file in files}) < len(files):
+        raise ValueError(f"checkpoint: expected another file than the logits and their record, got {checkpoint}")
+    for file in files:
+        if file.is_dir():
+            raise ValueError(f"{file}: expected the name of a file to write, found a folder")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=file.parent):
+            pass
 
 
 def save_examples(path, splits, record=None):
@@ -44,14 +89,13 @@ def save_examples(path, splits, record=None):
     Parameters
     ----------
     path : path
-        Ends in ``.npz``. The record has the same name with ``.json``, and is written first.
+        Ends in ``.npz``. The record has the same name with ``.json``; the two are never of different runs.
     splits : dict of str to Predictions
         By the name of the split, such as "validation" and "test"; with class names.
     record : dict, optional
     """
     path = Path(path)
-    if path.suffix != ".npz":
-        raise ValueError(f"path: expected a name that ends in .npz, got {path}")
+    check_output(path)
     parts = list(splits.values())
     names = parts[0].class_names
     if names is None or any(part.class_names != names for part in parts):
@@ -62,10 +106,11 @@ def save_examples(path, splits, record=None):
         "split": np.repeat(list(splits), [len(part) for part in parts]),
         "class_names": np.array(names),
     }
+    files = {path: lambda file: np.savez_compressed(file, **fields)}
     if record is not None:
         text = json.dumps(record, indent=1, sort_keys=True) + "\n"
-        write_whole(path.with_suffix(".json"), lambda file: file.write(text.encode()))
-    write_whole(path, lambda file: np.savez_compressed(file, **fields))
+        files = {path.with_suffix(".json"): lambda file: file.write(text.encode()), **files}
+    write_whole(files)
 
 
 def load_examples(path):
@@ -87,12 +132,13 @@ def load_examples(path):
     """
     try:
         with np.load(path, allow_pickle=False) as file:
-            ids, logits, split, names = (file[field] for field in FIELDS)
+            ids, split, names = (file[field].astype(str) for field in ("ids", "split", "class_names"))
+            logits = file["logits"]
         rows = {name: split == name for name in dict.fromkeys(split.tolist())}
         return {name: Predictions(ids[at], logits[at], class_names=names.tolist()) for name, at in rows.items()}
     except FileNotFoundError:
         raise DataUnavailable(f"{path}: not found; make it with `calib train` or `calib predict`") from None
-    except (OSError, KeyError, ValueError, EOFError, TypeError, IndexError, zipfile.BadZipFile) as error:
+    except Exception as error:  # what a damaged archive can raise has no end
         raise DataUnavailable(
             f"{path}: expected an .npz file with {', '.join(FIELDS)}, got: {' '.join(str(error).split())}; "
             "make it again with `calib predict`"
@@ -118,12 +164,12 @@ def load_record(path):
     """
     try:
         record = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(record, dict) or "recipe" not in record:
+        if not isinstance(record, dict) or not isinstance(record.get("recipe"), dict):
             raise ValueError("no recipe in it")
     except FileNotFoundError:
         raise DataUnavailable(
             f"{path}: not found; `calib train` and `calib predict` write it beside the logits"
         ) from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataUnavailable(f"{path}: expected the record of a training run, got: {error}") from error
     return record

@@ -29,14 +29,23 @@ def load_own(path, dataset):
         If the file is none, has not both sets, or a label of its validation set is not known here.
     """
     splits = load_examples(path)
-    soft = "test" if dataset == "cifar10h" else "soft"
+    soft, names = ("test", loaders.CIFAR10_CLASSES) if dataset == "cifar10h" else ("soft", loaders.NLI_CLASSES)
     if set(splits) != {"validation", soft}:
         raise DataUnavailable(f"{path}: expected the splits validation and {soft}, found {', '.join(splits)}")
     join = _cifar10h if dataset == "cifar10h" else _chaosnli
-    return join(path, dataset, splits["validation"], splits[soft])
+    try:
+        return join(dataset, _in_order(splits["validation"], names), _in_order(splits[soft], names))
+    except ValueError as error:
+        raise DataUnavailable(f"{path}: {error}") from error
 
 
-def _cifar10h(path, dataset, validation, test):
+def _in_order(predictions, names):
+    """Predictions whose classes have these names, in this order."""
+    order = loaders.class_permutation(predictions.class_names, names)
+    return replace(predictions, logits=predictions.logits[:, order], class_names=names)
+
+
+def _cifar10h(dataset, validation, test):
     from calib.models.images import train_labels
 
     votes = loaders.load_npy(read("cifar10h/cifar10h-counts.npy"))
@@ -47,7 +56,7 @@ def _cifar10h(path, dataset, validation, test):
     )
 
 
-def _chaosnli(path, dataset, validation, soft):
+def _chaosnli(dataset, validation, soft):
     from calib.models.pairs import read_pairs
 
     votes = loaders.load_votes(dataset)
@@ -62,8 +71,8 @@ def _chaosnli(path, dataset, validation, soft):
         known |= dict(zip(rows.ids, rows.labels.tolist()))
     unknown = [name for name in validation.ids.tolist() if name not in known]
     if unknown:
-        raise DataUnavailable(
-            f"{path}: the labels of {len(unknown)} of {len(validation)} validation items are not known here, the first "
+        raise ValueError(
+            f"the labels of {len(unknown)} of {len(validation)} validation items are not known here, the first "
             f"{unknown[0]!r}; put the file that they come from into {data_folder() / 'nli'}, such as snli_1.0_dev.jsonl"
         )
     labels = np.array([known[name] for name in validation.ids.tolist()])
@@ -76,6 +85,12 @@ def _chaosnli(path, dataset, validation, soft):
 def _join(predictions, ids, labels, votes):
     """Predictions in the order of `ids` with labels and votes, and how many ids have none."""
     row = {name: i for i, name in enumerate(predictions.ids.tolist())}
+    unknown = sorted(set(row) - set(ids))
+    if unknown:
+        raise ValueError(
+            f"{len(unknown)} of {len(row)} soft-labelled items have no votes, the first {unknown[0]!r}; is this the "
+            "file of another data set?"
+        )
     found = [i for i, name in enumerate(ids) if name in row]
     logits = predictions.logits[[row[ids[i]] for i in found]]
     joined = Predictions([ids[i] for i in found], logits, labels[found], votes[found], predictions.class_names)

@@ -3,6 +3,8 @@
 import hashlib
 import json
 import pickle
+import zipfile
+import zlib
 from pathlib import Path
 
 import torch
@@ -10,6 +12,10 @@ import torch
 from calib.data.examples import write_whole
 
 FORMAT = "calib-checkpoint-1"
+UNREADABLE = (
+    *(OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RuntimeError),
+    *(pickle.UnpicklingError, zipfile.BadZipFile, zlib.error),
+)
 
 
 class CheckpointError(Exception):
@@ -43,7 +49,21 @@ def save(path, recipe, progress, parts):
         "states": {name: part.state_dict() for name, part in parts.items()},
         "random": {"cpu": torch.get_rng_state(), "cuda": cuda},
     }
-    write_whole(path, lambda file: torch.save(content, file))
+
+    def fill(file):
+        try:
+            torch.save(content, file)
+        except RuntimeError as error:
+            if isinstance(error.__context__, OSError):  # a full disk, which leaves torch's archive without its end
+                raise error.__context__ from None
+            raise
+
+    write_whole({Path(path): fill})
+
+
+def is_checkpoint(start):
+    """Whether a model to predict with is a checkpoint of ours, or means one: a file, where others are folders."""
+    return Path(start).is_file() or Path(start).suffix == ".pt"
 
 
 def read(path):
@@ -61,10 +81,13 @@ def read(path):
     """
     path = Path(path)
     try:
+        with zipfile.ZipFile(path) as archive:
+            if damaged := archive.testzip():  # torch compares no checksum: it would read other weights
+                raise ValueError(f"the checksum of {damaged} differs")
         content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
         raise CheckpointError(f"{path}: not found; make it with `calib train`") from None
-    except (OSError, RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
+    except UNREADABLE as error:
         raise CheckpointError(
             f"{path}: expected a checkpoint of `calib train`, found a damaged or foreign file of "
             f"{path.stat().st_size:,} bytes ({' '.join(str(error).split())[:100]}); delete it and run again"
@@ -72,7 +95,7 @@ def read(path):
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = sorted(map(str, content))[:3] if isinstance(content, dict) else type(content).__name__
         raise CheckpointError(f"{path}: expected a checkpoint in the format {FORMAT}, found {found}; name another file")
-    if content["recipe_sha256"] != digest(content["recipe"]):
+    if content.get("recipe_sha256") != digest(content.get("recipe")):
         raise CheckpointError(f"{path}: its recipe is not the one it was saved with; delete it and run again")
     return content
 
@@ -88,7 +111,7 @@ def resume(path, recipe, parts):
     Raises
     ------
     CheckpointError
-        As in `read`, and if it was made with another recipe: the message names what differs.
+        As in `read` and `restore`, and if it was made with another recipe: the message names what differs.
     """
     content = read(path)
     found = content["recipe"]
@@ -98,9 +121,27 @@ def resume(path, recipe, parts):
         raise CheckpointError(
             f"{path}: a checkpoint of another run: {what}; go on with its settings, or name another checkpoint"
         )
-    for name, part in parts.items():
-        part.load_state_dict(content["states"][name])
+    restore(path, content, parts["network"])
+    for name in ("optimiser", "schedule"):
+        parts[name].load_state_dict(content["states"][name])
     torch.set_rng_state(content["random"]["cpu"])
     if len(content["random"]["cuda"]) == torch.cuda.device_count() > 0:
         torch.cuda.set_rng_state_all(content["random"]["cuda"])
     return content["progress"]
+
+
+def restore(path, content, network):
+    """Load the weights of a checkpoint, as `read` returns it, into a network.
+
+    Raises
+    ------
+    CheckpointError
+        If they are those of another network, as after a change of its code.
+    """
+    try:
+        network.load_state_dict(content["states"]["network"])
+    except RuntimeError as error:
+        raise CheckpointError(
+            f"{path}: its weights do not fit the network that its recipe names ({' '.join(str(error).split())[:100]}); "
+            "use the version of calib that made it, or delete it and run again"
+        ) from error

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,7 @@ Classes = Annotated[
 ]
 Segments = Annotated[bool, typer.Option(help="tell the model which sentence a token belongs to, if it takes that")]
 Revision = Annotated[str | None, typer.Option(help="commit of the model on the hub, to pin it")]
-Dataset = Annotated[str, typer.Option(help="chaosnli-s or chaosnli-m: whose items are predicted")]
+DATASET = "chaosnli-s or chaosnli-m: whose items are predicted"
 
 
 def _fail(error):
@@ -36,22 +37,32 @@ def _fail(error):
     raise typer.Exit(1)
 
 
+@contextmanager
+def _packages_explained():
+    try:
+        yield
+    except ImportError as error:
+        _fail(f"{error}; models need torch, torchvision and transformers: pip install 'calib[models]'")
+
+
 def _told(function, *arguments, **options):
     """Call, and turn what can be expected to go wrong into one line; without a terminal, a line per epoch."""
+    from calib.data import DataUnavailable
+
     if not sys.stderr.isatty():
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("calib").setLevel(logging.INFO)
-    from calib.data import DataUnavailable
-
-    try:
+    with _packages_explained():
         from calib.models.checkpoint import CheckpointError
         from calib.models.training import OutOfMemory
-    except ImportError as error:
-        _fail(f"{error}; models need torch, torchvision and transformers: pip install 'calib[models]'")
     try:
-        record = function(*arguments, **options)
+        with _packages_explained():
+            record = function(*arguments, **options)
     except (DataUnavailable, CheckpointError, OutOfMemory, ValueError, OSError) as error:
         _fail(error)
+    except KeyboardInterrupt:
+        typer.echo("interrupted; what the checkpoint holds is kept, and the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
     sets = [name for name in ("validation", "test", "soft") if name in record]
     what = "; ".join(f"{name}: n = {record[name]['n']}, accuracy = {record[name]['accuracy']:.4f}" for name in sets)
     typer.echo(f"{options['out']}: {what}")
@@ -103,7 +114,7 @@ def nli(
     start: Annotated[str, typer.Option(help="model to begin with: a folder, or a name on the Hugging Face hub")],
     training: Annotated[Path, typer.Option(help="training pairs, e.g. snli_1.0_train.jsonl of SNLI 1.0")],
     validation: Annotated[Path, typer.Option(help="validation pairs, e.g. snli_1.0_dev.jsonl")],
-    dataset: Dataset = "chaosnli-s",
+    dataset: Annotated[str, typer.Option(help=DATASET)] = "chaosnli-s",
     seed: Seed = 42,
     epochs: Annotated[int, typer.Option(min=1, help="passes over the examples")] = 1,
     examples: Annotated[int, typer.Option(min=1, help="how many training pairs, chosen by seed")] = 10_000,
@@ -130,7 +141,7 @@ def nli(
         epochs=epochs,
         examples=examples,
         batch_size=batch_size,
-        classes=classes.split(",") if classes else None,
+        classes=_names(classes),
         new_head=new_head,
         segments=segments,
         revision=revision,
@@ -140,12 +151,18 @@ def nli(
     )
 
 
+def _names(classes):
+    return [name.strip() for name in classes.split(",")] if classes else None
+
+
 def predict(
     start: Annotated[
-        str, typer.Argument(help="a checkpoint of `calib train`, .pt; or a model of pairs: folder or hub name")
+        str, typer.Argument(help="a checkpoint of `calib train`; or a model of pairs: folder or hub name")
     ],
     output: Out,
-    dataset: Dataset = "chaosnli-s",
+    dataset: Annotated[
+        str | None, typer.Option(help=f"{DATASET}; by default those that the checkpoint is for, else chaosnli-s")
+    ] = None,
     validation: Annotated[Path | None, typer.Option(help="validation pairs, e.g. snli_1.0_dev.jsonl")] = None,
     classes: Classes = None,
     segments: Segments = True,
@@ -165,7 +182,7 @@ def predict(
             out=output,
             dataset=dataset,
             validation_file=validation,
-            classes=classes.split(",") if classes else None,
+            classes=_names(classes),
             segments=segments,
             revision=revision,
             device=device,
@@ -174,9 +191,10 @@ def predict(
 
 def _task(start):
     """What a checkpoint of ours was trained for; anything else is a model of pairs."""
-    from calib.models.checkpoint import CheckpointError, read
+    with _packages_explained():
+        from calib.models.checkpoint import CheckpointError, is_checkpoint, read
 
-    if not start.endswith(".pt"):
+    if not is_checkpoint(start):
         return "nli"
     try:
         return read(start)["recipe"]["task"]

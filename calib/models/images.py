@@ -105,7 +105,7 @@ def pack_copies(clone):
     if problem := REGISTRY[ARCHIVE].problem(packed.getvalue()):
         raise DataUnavailable(f"{ARCHIVE}: {clone} holds other images: {problem}; {HOW}")
     path = data_folder() / ARCHIVE
-    write_whole(path, lambda file: file.write(packed.getvalue()))
+    write_whole({path: lambda file: file.write(packed.getvalue())})
     return path
 
 
@@ -128,7 +128,11 @@ def train_labels(ids):
         labels = np.array(_torchvision(True).targets)
     else:
         raise ValueError(f"ids: expected names like train-17, or all like jpeg-17, got {sorted(kinds)}")
-    return labels[[int(name.partition("-")[2]) for name in ids]]
+    label = {f"{kind}-{i}": label for kind in kinds for i, label in enumerate(labels)}
+    unknown = [name for name in ids if name not in label]
+    if unknown:
+        raise ValueError(f"ids: expected numbers from 0 to {len(labels) - 1}, got {str(unknown[0])!r}")
+    return np.array([label[name] for name in ids])
 
 
 def _ids(prefix, images):

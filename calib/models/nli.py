@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from calib.checks import as_count
-from calib.data.examples import save_examples
+from calib.data.examples import check_output, save_examples
 from calib.data.loaders import NLI_CLASSES
 from calib.models import hub, text
 from calib.models.pairs import chaosnli_pairs, read_pairs
@@ -80,7 +80,8 @@ def train(
 
     checkpoint = Path(out).with_suffix(".pt") if checkpoint is None else Path(checkpoint)
     device = training.choose_device(device)
-    pairs, validation, soft = read_pairs(training_file), read_pairs(validation_file), chaosnli_pairs(dataset)
+    check_output(out, checkpoint)
+    pairs, validation, soft = read_pairs(training_file), read_pairs(validation_file, True), chaosnli_pairs(dataset)
     folder = hub.fetch_model(start, revision)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[: as_count(examples, "examples")])
     recipe = {
@@ -122,14 +123,16 @@ def train(
         return _write(out, (model, tokenizer, order), {"validation": validation, "soft": soft}, recipe, history, pairs)
 
 
-def predict(start, out, dataset, validation_file=None, classes=None, segments=True, revision=None, device="auto"):
+def predict(start, out, dataset=None, validation_file=None, classes=None, segments=True, revision=None, device="auto"):
     """Write the logits of a classifier of pairs that is there, without training it.
 
     Parameters
     ----------
     start : str
-        A checkpoint of `train`, ``.pt``; or a folder, or a name on the hub.
-    out, dataset, validation_file, classes, segments, revision, device
+        A checkpoint of `train`; or a folder, or a name on the hub.
+    dataset : {"chaosnli-s", "chaosnli-m"}, optional
+        By default that of a checkpoint of `train`, else "chaosnli-s".
+    out, validation_file, classes, segments, revision, device
         As in `train`; classes, segments and revision of a checkpoint of `train` are those of its recipe.
 
     Returns
@@ -140,23 +143,34 @@ def predict(start, out, dataset, validation_file=None, classes=None, segments=Tr
     import torch
 
     from calib.models import training
+    from calib.models.checkpoint import CheckpointError, is_checkpoint, restore
     from calib.models.checkpoint import read as read_checkpoint
 
-    device, history, states = training.choose_device(device), [], None
-    recipe = {"task": "nli", "start": str(start), "revision": revision, "segments": segments, "new_head": False}
-    recipe |= {"classes": None if classes is None else list(classes), "tokens": text.MAX_TOKENS}
-    if Path(start).suffix == ".pt":
-        content = read_checkpoint(start)
-        recipe, history, states = content["recipe"], content["progress"]["history"], content["states"]
+    check_output(out)
+    device = training.choose_device(device)
+    trained = read_checkpoint(start) if is_checkpoint(start) else None
+    if trained:
+        recipe, history = trained["recipe"], trained["progress"]["history"]
+    else:
+        recipe = {"task": "nli", "start": str(start), "revision": revision, "segments": segments, "new_head": False}
+        recipe |= {"classes": None if classes is None else list(classes), "tokens": text.MAX_TOKENS, "epochs": 0}
+        history = []
     folder = hub.fetch_model(recipe["start"], recipe["revision"])
-    sets = {"soft": chaosnli_pairs(dataset)}
+    found, expected = _hashes(folder), recipe.get("start_sha256")
+    if trained and found != expected:
+        differing = sorted(name for name in {*found, *expected} if found.get(name) != expected.get(name))
+        raise CheckpointError(
+            f"{start}: its training began with other files than are in {folder} now ({', '.join(differing)}); "
+            "restore them, since tokens and the order of classes come from there"
+        )
+    sets = {"soft": chaosnli_pairs(dataset or recipe.get("dataset", "chaosnli-s"))}
     if validation_file is not None:
-        sets = {"validation": read_pairs(validation_file), **sets}
+        sets = {"validation": read_pairs(validation_file, True), **sets}
     with torch.random.fork_rng(), training.memory_explained(f"{start} on {device}"):
         model, tokenizer, order = _classifier(folder, recipe, device)
-        if states is not None:
-            model.load_state_dict(states["network"])
-        return _write(out, (model, tokenizer, order), sets, {**recipe, "start_sha256": _hashes(folder)}, history)
+        if trained:
+            restore(start, trained, model)
+        return _write(out, (model, tokenizer, order), sets, {**recipe, "start_sha256": found}, history)
 
 
 def _hashes(folder):

@@ -1,6 +1,7 @@
 """Sentence pairs with labels: the files of SNLI, MNLI and ChaosNLI, as their authors distribute them."""
 
 import hashlib
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +10,10 @@ import numpy as np
 from calib.data.loaders import NLI_CLASSES, SUBSETS, load_json_lines
 from calib.data.registry import DataUnavailable, read
 
-OFFICIAL = {"uid": "pairID", "label": "gold_label", "premise": "sentence1", "hypothesis": "sentence2"}
+OFFICIAL = ("pairID", "gold_label", "sentence1", "sentence2")
+LABELS = {name: i for i, name in enumerate(NLI_CLASSES)}
+LABELS |= {name[0]: i for name, i in LABELS.items()}  # as in ChaosNLI
+LABELS |= {"-": None}  # annotators did not agree
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,13 +48,15 @@ class Pairs:
         return [self.premises[i] for i in rows], [self.hypotheses[i] for i in rows]
 
 
-def read_pairs(path):
+def read_pairs(path, unique=False):
     """Read a file of SNLI or MNLI, as their authors distribute it in JSON lines, or a file of ChaosNLI.
 
     Parameters
     ----------
     path : path
         Such as ``snli_1.0_train.jsonl``, ``multinli_1.0_dev_matched.jsonl`` or ``chaosNLI_snli.jsonl``.
+    unique : bool
+        Refuse an id that occurs twice, where logits are written by id.
 
     Returns
     -------
@@ -59,7 +65,7 @@ def read_pairs(path):
     Raises
     ------
     DataUnavailable
-        If it is missing or has another format.
+        If it is missing or a line of it has another format.
     """
     path = Path(path)
     try:
@@ -69,7 +75,11 @@ def read_pairs(path):
             f"{path}: not found ({error.strerror}); name a .jsonl file of SNLI 1.0 or MultiNLI 1.0, as their "
             "authors distribute it, or of ChaosNLI"
         ) from None
-    return _parse(path.name, content)
+    pairs = _parse(path.name, content)
+    if unique and len(set(pairs.ids)) < len(pairs):
+        twice = next(name for name, n in Counter(pairs.ids).items() if n > 1)
+        raise DataUnavailable(f"{path}: expected each id once, found {twice!r} again")
+    return pairs
 
 
 def chaosnli_pairs(dataset):
@@ -81,28 +91,47 @@ def chaosnli_pairs(dataset):
 
 
 def _parse(name, content):
-    rows = load_json_lines(content)
-    letters = {label[0]: i for i, label in enumerate(NLI_CLASSES)}
-    names = {label: i for i, label in enumerate(NLI_CLASSES)}
-    if rows and set(OFFICIAL.values()) <= set(rows[0]):
-        items = [tuple(row[field] for field in OFFICIAL.values()) for row in rows]
-        known = names
-    elif rows and {"uid", "old_label", "example"} <= set(rows[0]):
-        items = [(r["uid"], r["old_label"], r["example"]["premise"], r["example"]["hypothesis"]) for r in rows]
-        known = letters
-    else:
-        raise DataUnavailable(
-            f"{name}: expected JSON lines with {', '.join(OFFICIAL.values())}, as SNLI and MNLI have them, or with "
-            f"uid, old_label and example, as ChaosNLI, found {sorted(rows[0])[:6] if rows else 'no line'}"
-        )
-    labelled = [item for item in items if item[1] in known]
+    try:
+        rows = load_json_lines(content)
+    except DataUnavailable as error:
+        raise DataUnavailable(f"{name}: {error}") from error
+    items = []
+    for line, row in enumerate(rows, start=1):
+        try:
+            items.append(_official(row) if "gold_label" in row else _chaosnli(row))
+        except (KeyError, TypeError):
+            raise DataUnavailable(
+                f"{name}: expected JSON lines with {', '.join(OFFICIAL)}, as SNLI and MNLI have them, or with uid, "
+                f"old_label and example, as ChaosNLI, each of them text, found {str(row)[:80]} in line {line}"
+            ) from None
+        if items[-1][1] not in LABELS:
+            raise DataUnavailable(
+                f"{name}: expected a label among {', '.join(LABELS)}, found {items[-1][1]!r} in line {line}"
+            )
+    labelled = [item for item in items if LABELS[item[1]] is not None]
+    if not labelled:
+        raise DataUnavailable(f"{name}: expected pairs with labels, found none in {len(rows)} lines")
     ids, labels, premises, hypotheses = map(list, zip(*labelled))
     return Pairs(
         name=name,
         ids=ids,
         premises=premises,
         hypotheses=hypotheses,
-        labels=np.array([known[label] for label in labels]),
+        labels=np.array([LABELS[label] for label in labels]),
         sha256=hashlib.sha256(content).hexdigest(),
         n_unlabelled=len(items) - len(labelled),
     )
+
+
+def _official(row):
+    return _texts(*(row[field] for field in OFFICIAL))
+
+
+def _chaosnli(row):
+    return _texts(row["uid"], row["old_label"], row["example"]["premise"], row["example"]["hypothesis"])
+
+
+def _texts(*values):
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError
+    return values

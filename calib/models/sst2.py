@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from calib.checks import as_count
+from calib.data.examples import write_whole
 from calib.data.loaders import SST2_CLASSES
 from calib.data.sst2 import dump
 from calib.models.hub import HubRepository, fetch
@@ -71,11 +72,8 @@ def predict(out=None, limit=None, batch_size=16):
 
 def save(predictions, out):
     """Write a per-example file, whole or not at all."""
-    out = Path(out)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    scratch = out.with_name(out.name + ".part")
-    scratch.write_bytes(dump(predictions.ids, predictions.labels, predictions.logits))
-    scratch.replace(out)
+    content = dump(predictions.ids, predictions.labels, predictions.logits)
+    write_whole({Path(out): lambda file: file.write(content)})
 
 
 def fetch_checkpoint(folder=None):

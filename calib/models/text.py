@@ -22,6 +22,7 @@ FILES = (
     "merges.txt",
     "special_tokens_map.json",
 )
+VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json")
 
 
 def load(folder, files=None, attention="sdpa", new_head=None):
@@ -47,34 +48,40 @@ def load(folder, files=None, attention="sdpa", new_head=None):
     DataUnavailable
         If one of the files is missing, such as ``model.safetensors`` beside a ``pytorch_model.bin``.
     ValueError
-        If weights of the model are not in the file.
+        If the files cannot be read, or weights of the model are not in them.
     """
     import torch
+    from safetensors import SafetensorError
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     folder = Path(folder)
     files = files or [name for name in FILES if name in NEEDED or (folder / name).is_file()]
     here_only = {"local_files_only": True, "trust_remote_code": False}
-    head = {}
-    if new_head:
-        head = {"id2label": dict(enumerate(new_head)), "label2id": None, "ignore_mismatched_sizes": True}
+    head = {"id2label": dict(enumerate(new_head)), "label2id": None} if new_head else {}
     with tempfile.TemporaryDirectory(prefix="calib-text-") as private, _quiet():
         _link_files(folder, Path(private), files)
-        tokenizer = AutoTokenizer.from_pretrained(private, **here_only)
-        model, report = AutoModelForSequenceClassification.from_pretrained(
-            private,
-            dtype=torch.float32,
-            attn_implementation=attention,
-            use_safetensors=True,
-            output_loading_info=True,
-            **head,
-            **here_only,
-        )
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(private, **here_only)
+            model, report = AutoModelForSequenceClassification.from_pretrained(
+                private,
+                dtype=torch.float32,
+                attn_implementation=attention,
+                use_safetensors=True,
+                output_loading_info=True,
+                ignore_mismatched_sizes=True,  # they are in the report
+                **head,
+                **here_only,
+            )
+        except (OSError, ValueError, SafetensorError) as error:
+            reason = " ".join(str(error).replace(private, str(folder)).split())
+            raise ValueError(f"{folder}: expected a checkpoint that transformers can load: {reason[:200]}") from error
     body = f"{model.base_model_prefix}."
-    missing = sorted(name for name in report["missing_keys"] if not new_head or name.startswith(body))
+    absent = {*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}
+    missing = sorted(name for name in absent if not new_head or name.startswith(body))
     if missing:
         raise ValueError(
-            f"{folder}: expected all weights in model.safetensors, got none for {len(missing)}: {missing[0]}"
+            f"{folder}: expected all weights in model.safetensors, in the sizes that config.json gives, got none for "
+            f"{len(missing)}: {missing[0]}"
             + ("" if new_head else "; a model that was never trained to classify needs a new head")
         )
     return model.eval(), tokenizer
@@ -102,6 +109,12 @@ def class_order(model, wanted, stated=None):
         If the checkpoint names its classes LABEL_0, LABEL_1, ..., or otherwise, and none are stated.
     """
     known = [model.config.id2label[i] for i in range(model.config.num_labels)]
+    lower = [name.lower() for name in known]
+    if stated is not None and sorted(lower) == sorted(wanted) and lower != [name.lower() for name in stated]:
+        raise ValueError(
+            f"classes: expected the order in which the checkpoint names its outputs, {known}, got {list(stated)}; "
+            "leave --classes out"
+        )
     if stated is not None and len(stated) != len(known):
         raise ValueError(f"classes: expected one name for each of {len(known)} outputs, got {list(stated)}")
     try:
@@ -184,6 +197,11 @@ def encode(model, tokenizer, *texts, padding="max_length", segments=True):
 
 def _link_files(folder, private, names):
     """Link the files of a checkpoint, and only those, into a private folder."""
+    if not set(VOCABULARIES) & set(names):  # transformers would make a tokenizer that knows no word
+        raise DataUnavailable(
+            f"{folder}: found no tokenizer, looked for {' or '.join(VOCABULARIES)}; save it there with transformers' "
+            "save_pretrained"
+        )
     for name in names:
         path = folder.resolve() / name
         if not path.is_file():

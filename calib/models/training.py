@@ -1,6 +1,7 @@
 """What training images and training sentence pairs have in common: device, precision, the loop, the record."""
 
 import logging
+import math
 import platform
 import time
 from contextlib import contextmanager
@@ -125,7 +126,7 @@ def fit(parts, step, n, recipe, path, save_every=None):
                 if save_every and batch % save_every == 0 and batch < n_batches:
                     now = time.monotonic()
                     sums = {
-                        "loss": float(loss),
+                        "loss": _finite(loss, epoch),
                         "correct": int(correct),
                         "seconds": progress["seconds"] + now - started,
                     }
@@ -133,7 +134,7 @@ def fit(parts, step, n, recipe, path, save_every=None):
                     checkpoint.save(path, recipe, progress, parts)
             row = {
                 "epoch": epoch + 1,
-                "loss": float(loss) / n,
+                "loss": _finite(loss, epoch) / n,
                 "accuracy": int(correct) / n,
                 "learning_rate": rate,
                 "seconds": round(progress["seconds"] + time.monotonic() - started, 2),
@@ -146,6 +147,17 @@ def fit(parts, step, n, recipe, path, save_every=None):
             LOGGER.info("epoch %(epoch)d: loss %(loss).4f, accuracy %(accuracy).4f, %(seconds).0f s", row)
             LOGGER.info("about %.0f minutes left", left)
     return progress["history"]
+
+
+def _finite(loss, epoch):
+    """The loss as a float; a network that diverged is never saved, so that the checkpoint stands before it."""
+    loss = float(loss)
+    if not math.isfinite(loss):
+        raise ValueError(
+            f"loss: expected a finite number, got {loss} in epoch {epoch + 1}; what the checkpoint holds is kept. Ways "
+            "on: --precision float32 or another --seed, with another checkpoint; weights to start from that are finite"
+        )
+    return loss
 
 
 def run_record(recipe, history, data, results, device):

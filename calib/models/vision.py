@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from calib.checks import as_count
-from calib.data.examples import save_examples
+from calib.data.examples import check_output, save_examples
 from calib.data.loaders import CIFAR10_CLASSES
 from calib.models.images import load_images
 from calib.predictions import Predictions
@@ -81,6 +81,7 @@ def train(
     from calib.models import training
 
     checkpoint = Path(out).with_suffix(".pt") if checkpoint is None else Path(checkpoint)
+    check_output(out, checkpoint)
     device = training.choose_device(device)
     recipe = {
         "task": "vision",
@@ -129,13 +130,14 @@ def predict(checkpoint, out, device="auto", augment_validation=False):
     import torch
 
     from calib.models import resnet, training
-    from calib.models.checkpoint import read
+    from calib.models.checkpoint import read, restore
 
+    check_output(out)
     content = read(checkpoint)
     recipe, history, device = content["recipe"], content["progress"]["history"], training.choose_device(device)
     with torch.random.fork_rng(), training.memory_explained(f"{recipe['model']} on {device}"):
         network = resnet.build(recipe["model"])
-        network.load_state_dict(content["states"]["network"])
+        restore(checkpoint, content, network)
         network = network.to(device, memory_format=torch.channels_last)
         data = load_images(recipe["images"], recipe["limit"])
         return _write(out, network, data, recipe, history, device, augment_validation)
