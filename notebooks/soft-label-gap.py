@@ -54,8 +54,9 @@ trained = [load_record(f"{folder}/{dataset}/{model}-{seed}.json") for seed in se
 copies = "jpeg" in [run.get("images") for run in trained]
 where = f"{DATASETS.get(dataset, dataset)}{', JPEG copies,' if copies else ''} with {MODELS.get(model, model)}"
 epochs = ", ".join(sorted({str(run["recipe"]["epochs"]) for run in trained}))
-origin = f"of our own training ({epochs} epochs{', on JPEG copies of the images' if copies else ''})" if trained else "published by others"
-glue(where=where, seeds=", ".join(map(str, seeds)), origin=origin)
+origins = {"": "published by others", "0": "of a model that was not trained here"}
+ours = f"of our own training ({epochs} epochs{', on JPEG copies of the images' if copies else ''})"
+glue(where=where, seeds=", ".join(map(str, seeds)), origin=origins.get(epochs, ours))
 
 # %% [markdown]
 # ## The data

@@ -155,18 +155,16 @@ def test_a_model_gets_the_segments_that_it_takes(tmp_path, kind, segments, expec
 
 def test_segments_change_the_logits_of_bert(bert):
     model, tokenizer = text.load(bert)
-    with_them, without = (
-        text.logits_of(model, tokenizer, PAIR[0], seconds=PAIR[1], segments=segments) for segments in (True, False)
-    )
+    with_them, without = (text.logits_of(model, tokenizer, *PAIR, segments=segments) for segments in (True, False))
     assert np.abs(with_them - without).max() > 1e-3
 
 
 def test_padding_and_batches_change_nothing(bert):
     model, tokenizer = text.load(bert)
     first, second = ["the man", "a woman is in it and he was not"], ["no", "people"]
-    whole = text.logits_of(model, tokenizer, first, 2, seconds=second)
+    whole = text.logits_of(model, tokenizer, first, second, batch_size=2)
     for options in ({"batch_size": 1}, {"padding": "longest"}):
-        np.testing.assert_allclose(text.logits_of(model, tokenizer, first, seconds=second, **options), whole, atol=1e-5)
+        np.testing.assert_allclose(text.logits_of(model, tokenizer, first, second, **options), whole, atol=1e-5)
 
 
 def test_a_new_head_is_for_models_without_one(tmp_path, bert):
@@ -379,6 +377,9 @@ def test_predicts_from_the_checkpoint_and_from_the_start(finished, bert, tmp_pat
         np.abs(predict(bert, "start.npz", "--dataset", "chaosnli-m") - load_examples(out)["soft"].logits).max() > 0.01
     ), "training did something"
     assert load_record(tmp_path / "start.json")["recipe"]["epochs"] == 0
+    for choice in ({"segments": False}, {"classes": NLI_CLASSES}, {"revision": "main"}):
+        with pytest.raises(ValueError, match="classes, segments, revision: expected none of them with a checkpoint"):
+            nli.predict(out.with_suffix(".pt"), tmp_path / "other.npz", **choice)
 
 
 @pytest.mark.data
@@ -409,3 +410,5 @@ def test_training_lowers_the_loss_in_the_order_of_the_checkpoint(tmp_path, optio
     finally:
         torch.optim.AdamW = optimiser
     assert record["validation"]["accuracy"] > 0.95
+    trained_on = [record[name]["n_trained_on"] for name in ("validation", "soft")]
+    assert trained_on == [120, 0], "the record counts the judged pairs that the training saw"

@@ -176,7 +176,7 @@ def test_without_the_original_archive_there_is_a_way_on(tmp_path, monkeypatch):
 
     monkeypatch.setenv("CALIB_DATA", str(tmp_path))
     monkeypatch.setattr(CIFAR10, "url", "http://127.0.0.1:9/cifar-10-python.tar.gz")
-    with pytest.raises(DataUnavailable, match=r"not found, looked for .*--images jpeg"):
+    with pytest.raises(DataUnavailable, match=r"found none with MD5 .*, looked for .*--images jpeg"):
         images.load_images("original")
 
 
@@ -474,8 +474,6 @@ def test_own_predictions_feed_the_gap_study(finished, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model", "resnet9", "--images", "jpeg"], "model: expected one of resnet8"),
-        (["--images", "png"], "source: expected one of original, jpeg, got 'png'"),
         (["--device", "tpu"], "device: expected one that torch can use"),
         (["-o", "run"], "output: expected a name that ends in .npz, got run"),
         (["-o", "folder.npz"], "folder.npz: expected the name of a file to write, found a folder"),
@@ -490,6 +488,22 @@ def test_the_command_line_says_what_is_wrong_in_one_line(tmp_path, monkeypatch, 
     result = CliRunner().invoke(app, ["train", "vision", "-o", str(tmp_path / "run.npz"), "--limit", "10", *options])
     assert result.exit_code == 1 and result.output.startswith("error: ") and message in result.output
     assert [file.name for file in tmp_path.iterdir()] == ["folder.npz"], "said before the training"
+
+
+@pytest.mark.parametrize("option", ["--model", "--images", "--precision"])
+def test_an_unknown_choice_names_the_option_and_the_choices(tmp_path, option):
+    result = CliRunner().invoke(app, ["train", "vision", "-o", str(tmp_path / "run.npz"), option, "png"])
+    assert result.exit_code == 2 and f"'{option}'" in result.output and "png" in result.output
+
+
+@needs_images
+def test_an_unfinished_training_is_not_predicted_from(finished, tmp_path):
+    content = checkpoint.read(finished[0].with_suffix(".pt"))
+    content["progress"]["epoch"] = 2
+    torch.save(content, tmp_path / "begun.pt")
+    with pytest.raises(CheckpointError, match=r"begun.pt: trained for 2 of 3 epochs; go on"):
+        vision.predict(tmp_path / "begun.pt", tmp_path / "run.npz")
+    assert not (tmp_path / "run.npz").exists()
 
 
 def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):

@@ -77,7 +77,7 @@ def read(path):
     Raises
     ------
     CheckpointError
-        If it is missing, truncated, or none of ours.
+        If it is missing, damaged, or none of ours.
     """
     path = Path(path)
     try:
@@ -97,6 +97,15 @@ def read(path):
         raise CheckpointError(f"{path}: expected a checkpoint in the format {FORMAT}, found {found}; name another file")
     if content.get("recipe_sha256") != digest(content.get("recipe")):
         raise CheckpointError(f"{path}: its recipe is not the one it was saved with; delete it and run again")
+    return content
+
+
+def read_finished(path):
+    """Read the checkpoint of a training that has ended: as `read`, and any other is an error."""
+    content = read(path)
+    done, epochs = content["progress"]["epoch"], content["recipe"]["epochs"]
+    if done < epochs:
+        raise CheckpointError(f"{path}: trained for {done} of {epochs} epochs; go on with the command that began it")
     return content
 
 

@@ -4,7 +4,7 @@ import logging
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -17,9 +17,13 @@ Out = Annotated[
     Path,
     typer.Option("--output", "-o", help="file of logits to write, .npz; the record of the run lies beside it, .json"),
 ]
+Model = Literal["resnet8", "resnet14", "resnet20", "resnet32", "resnet18", "resnet50", "resnet101"]
+Dataset = Literal["chaosnli-s", "chaosnli-m"]
 Seed = Annotated[int, typer.Option(min=0, help="of everything random")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU where there is one")]
-Precision = Annotated[str, typer.Option(help="of training: bfloat16, float32, or auto: bfloat16 where it is faster")]
+Precision = Annotated[
+    Literal["auto", "bfloat16", "float32"], typer.Option(help="auto: bfloat16 where the processor has it")
+]
 Checkpoint = Annotated[
     Path | None, typer.Option(help="where the state of the training is kept; by default beside the output, .pt")
 ]
@@ -29,7 +33,7 @@ Classes = Annotated[
 ]
 Segments = Annotated[bool, typer.Option(help="tell the model which sentence a token belongs to, if it takes that")]
 Revision = Annotated[str | None, typer.Option(help="commit of the model on the hub, to pin it")]
-DATASET = "chaosnli-s or chaosnli-m: whose items are predicted"
+DATASET = "whose items are predicted"
 
 
 def _fail(error):
@@ -71,14 +75,13 @@ def _told(function, *arguments, **options):
 @train.command()
 def vision(
     output: Out,
-    model: Annotated[
-        str, typer.Option(help="resnet8, resnet14, resnet20, resnet32 (for CPUs), resnet18, resnet50, resnet101")
-    ] = "resnet20",
+    model: Annotated[Model, typer.Option(help="resnet8 to resnet32 are for CPUs, the others for GPUs")] = "resnet20",
     seed: Seed = 42,
     epochs: Annotated[int, typer.Option(min=1, help="passes over the training images")] = 30,
     batch_size: Annotated[int, typer.Option(min=2, help="images at a time")] = 128,
     images: Annotated[
-        str, typer.Option(help="original: the archive, downloaded once; jpeg: the lossy copies in the data folder")
+        Literal["original", "jpeg"],
+        typer.Option(help="the archive, downloaded once; or lossy copies, see `calib data`"),
     ] = "original",
     limit: Annotated[int | None, typer.Option(min=10, help="only so many images, to try it out")] = None,
     augment_validation: Annotated[bool, typer.Option(help="crop and flip the validation images too")] = False,
@@ -88,7 +91,7 @@ def vision(
 ):
     """Train a residual network on CIFAR-10; write its logits on validation and test images.
 
-    To try it: calib train vision --model resnet8 --epochs 1 --images jpeg --limit 1000 -o _build/try.npz
+    To try it: calib train vision --model resnet8 --epochs 1 --limit 1000 -o _build/try.npz
     """
     from calib.models.vision import train
 
@@ -114,7 +117,7 @@ def nli(
     start: Annotated[str, typer.Option(help="model to begin with: a folder, or a name on the Hugging Face hub")],
     training: Annotated[Path, typer.Option(help="training pairs, e.g. snli_1.0_train.jsonl of SNLI 1.0")],
     validation: Annotated[Path, typer.Option(help="validation pairs, e.g. snli_1.0_dev.jsonl")],
-    dataset: Annotated[str, typer.Option(help=DATASET)] = "chaosnli-s",
+    dataset: Annotated[Dataset, typer.Option(help=DATASET)] = "chaosnli-s",
     seed: Seed = 42,
     epochs: Annotated[int, typer.Option(min=1, help="passes over the examples")] = 1,
     examples: Annotated[int, typer.Option(min=1, help="how many training pairs, chosen by seed")] = 10_000,
@@ -161,7 +164,7 @@ def predict(
     ],
     output: Out,
     dataset: Annotated[
-        str | None, typer.Option(help=f"{DATASET}; by default those that the checkpoint is for, else chaosnli-s")
+        Dataset | None, typer.Option(help=f"{DATASET}; by default those that the checkpoint is for, else chaosnli-s")
     ] = None,
     validation: Annotated[Path | None, typer.Option(help="validation pairs, e.g. snli_1.0_dev.jsonl")] = None,
     classes: Classes = None,

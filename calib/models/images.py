@@ -141,16 +141,23 @@ def _ids(prefix, images):
 
 def _torchvision(train):
     """One half of the original, downloaded if it is missing."""
+    from filelock import FileLock
     from torchvision.datasets import CIFAR10
 
     folder = data_folder() / "cifar10"
     try:
-        return CIFAR10(folder, train=train, download=True)
+        return CIFAR10(folder, train=train)
+    except RuntimeError:  # not there, or not whole
+        pass
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with FileLock(folder / f"{CIFAR10.filename}.lock"):  # two runs of a sweep begin at once
+            return CIFAR10(folder, train=train, download=True)
     except (OSError, RuntimeError) as error:
         raise DataUnavailable(
-            f"the CIFAR-10 archive: not found, looked for {folder}/{CIFAR10.base_folder} and {CIFAR10.url} "
-            f"({' '.join(str(error).split())}); run it where that address can be reached, or copy {CIFAR10.filename} "
-            f"into {folder}, or train on the JPEG copies with --images jpeg"
+            f"the CIFAR-10 archive: found none with MD5 {CIFAR10.tgz_md5}, looked for {folder}/{CIFAR10.filename} and "
+            f"{CIFAR10.url} ({' '.join(str(error).split())}); run it where that address can be reached, or copy the "
+            f"archive into {folder}; to train on JPEG copies: --images jpeg"
         ) from error
 
 

@@ -120,7 +120,8 @@ def train(
             return torch.nn.functional.cross_entropy(logits, target), (logits.argmax(dim=1) == target).sum()
 
         history = training.fit(parts, step, len(chosen), recipe, checkpoint, save_every)
-        return _write(out, (model, tokenizer, order), {"validation": validation, "soft": soft}, recipe, history, pairs)
+        sets, ids = {"validation": validation, "soft": soft}, [pairs.ids[i] for i in chosen]
+        return _write(out, (model, tokenizer, order), sets, recipe, history, pairs, ids)
 
 
 def predict(start, out, dataset=None, validation_file=None, classes=None, segments=True, revision=None, device="auto"):
@@ -133,7 +134,7 @@ def predict(start, out, dataset=None, validation_file=None, classes=None, segmen
     dataset : {"chaosnli-s", "chaosnli-m"}, optional
         By default that of a checkpoint of `train`, else "chaosnli-s".
     out, validation_file, classes, segments, revision, device
-        As in `train`; classes, segments and revision of a checkpoint of `train` are those of its recipe.
+        As in `train`; a checkpoint has its own classes, segments and revision.
 
     Returns
     -------
@@ -143,12 +144,16 @@ def predict(start, out, dataset=None, validation_file=None, classes=None, segmen
     import torch
 
     from calib.models import training
-    from calib.models.checkpoint import CheckpointError, is_checkpoint, restore
-    from calib.models.checkpoint import read as read_checkpoint
+    from calib.models.checkpoint import CheckpointError, is_checkpoint, read_finished, restore
 
     check_output(out)
     device = training.choose_device(device)
-    trained = read_checkpoint(start) if is_checkpoint(start) else None
+    trained = read_finished(start) if is_checkpoint(start) else None
+    if trained and (classes is not None or not segments or revision):
+        raise ValueError(
+            "classes, segments, revision: expected none of them with a checkpoint, whose recipe has its own; to change "
+            "them, train again"
+        )
     if trained:
         recipe, history = trained["recipe"], trained["progress"]["history"]
     else:
@@ -189,21 +194,21 @@ def _classifier(folder, recipe, device):
     return model.to(device), tokenizer, text.class_order(model, NLI_CLASSES, recipe["classes"])
 
 
-def _write(out, classifier, sets, recipe, history, pairs=None):
+def _write(out, classifier, sets, recipe, history, pairs=None, trained_on=()):
     """Predict each set, write the per-example file and the record beside it."""
     from calib.models import training
 
     model, tokenizer, order = classifier
-    model.eval()
+    options = {"batch_size": 32, "progress": True, "padding": "longest", "segments": recipe["segments"]}
     started, results, splits = time.monotonic(), {}, {}
     for name, rows in sets.items():
-        logits = text.logits_of(
-            model, tokenizer, rows.premises, 32, True, rows.hypotheses, padding="longest", segments=recipe["segments"]
-        )[:, order]
+        logits = text.logits_of(model, tokenizer, rows.premises, rows.hypotheses, **options)[:, order]
         splits[name] = Predictions(rows.ids, logits, class_names=NLI_CLASSES)
         results[name] = {
             "n": len(rows),
             "n_unlabelled": rows.n_unlabelled,
+            "n_trained_on": len(set(rows.ids) & set(trained_on)),
+            "labels": "old_label of ChaosNLI" if name == "soft" else rows.name,
             "accuracy": accuracy(logits, rows.labels),
             "nll": nll(logits, rows.labels),
         }

@@ -63,7 +63,7 @@ def predict(out=None, limit=None, batch_size=16):
     limit = None if limit is None else as_count(limit, "limit")
     ids, sentences, labels = fetch_sentences()
     model, tokenizer = load_classifier(fetch_checkpoint())
-    logits = logits_of(model, tokenizer, sentences[:limit], batch_size, progress=True)
+    logits = logits_of(model, tokenizer, sentences[:limit], batch_size=batch_size, progress=True)
     predictions = Predictions(ids[:limit], logits, labels[:limit], class_names=SST2_CLASSES)
     if out is not None:
         save(predictions, out)

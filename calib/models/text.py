@@ -126,19 +126,18 @@ def class_order(model, wanted, stated=None):
         ) from error
 
 
-def logits_of(model, tokenizer, sentences, batch_size=16, progress=False, seconds=None, **options):
+def logits_of(model, tokenizer, *texts, batch_size=16, progress=False, **options):
     """Logits of a classifier, sentence by sentence or pair by pair.
 
     Parameters
     ----------
     model, tokenizer
         As `load` returns them.
-    sentences : list of str, length n
+    *texts : list of str
+        One list of n sentences, or two for n pairs.
     batch_size : int
     progress : bool
         Show a progress bar where standard error is a terminal.
-    seconds : list of str, length n, optional
-        The second sentence of each pair.
     **options
         Of `encode`.
 
@@ -150,14 +149,14 @@ def logits_of(model, tokenizer, sentences, batch_size=16, progress=False, second
     from tqdm import tqdm
 
     batch_size = as_count(batch_size, "batch_size")
-    if not len(sentences):
-        raise ValueError("sentences: expected at least one, got none")
-    columns = [sentences] if seconds is None else [sentences, seconds]
-    starts = range(0, len(sentences), batch_size)
+    if not len(texts[0]):
+        raise ValueError("texts: expected at least one, got none")
+    starts = range(0, len(texts[0]), batch_size)
     logits = []
+    model.eval()
     with torch.inference_mode():
         for start in tqdm(starts, desc="predict", unit="batch", disable=None if progress else True):
-            batch = [column[start : start + batch_size] for column in columns]
+            batch = [column[start : start + batch_size] for column in texts]
             logits.append(model(**encode(model, tokenizer, *batch, **options)).logits.cpu().numpy())
     return np.concatenate(logits)
 
@@ -206,8 +205,8 @@ def _link_files(folder, private, names):
         path = folder.resolve() / name
         if not path.is_file():
             raise DataUnavailable(
-                f"{name}: not found, looked for {path}; get the checkpoint with `fetch_checkpoint` or `fetch_model`, "
-                "or save it with transformers' save_pretrained"
+                f"{name}: not found, looked for {path}; name a folder that has {' and '.join(NEEDED)}, as "
+                "save_pretrained of transformers makes it, or a model on the hub"
             )
         (private / name).symlink_to(path)
 

@@ -27,12 +27,14 @@ def choose_device(name="auto"):
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        return torch.empty(0, device=name).device
+        device = torch.empty(0, device=name).device
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise ValueError(
             f"device: expected one that torch can use here, got {name!r} ({' '.join(str(error).split())[:100]}); leave "
             "--device out for the best there is, or give --device cpu"
         ) from error
+    torch.backends.cudnn.allow_tf32 = False  # on by default: float32 convolutions with ten bits
+    return device
 
 
 def choose_precision(name, device):
@@ -132,6 +134,10 @@ def fit(parts, step, n, recipe, path, save_every=None):
                     }
                     progress, started = {**progress, **sums, "epoch": epoch, "batch": batch}, now
                     checkpoint.save(path, recipe, progress, parts)
+                    left = progress["seconds"] / batch * (n_batches - batch) / 60
+                    LOGGER.info(
+                        "batch %d of %d: about %.0f minutes left in epoch %d", batch, n_batches, left, epoch + 1
+                    )
             row = {
                 "epoch": epoch + 1,
                 "loss": _finite(loss, epoch) / n,

@@ -130,10 +130,10 @@ def predict(checkpoint, out, device="auto", augment_validation=False):
     import torch
 
     from calib.models import resnet, training
-    from calib.models.checkpoint import read, restore
+    from calib.models.checkpoint import read_finished, restore
 
     check_output(out)
-    content = read(checkpoint)
+    content = read_finished(checkpoint)
     recipe, history, device = content["recipe"], content["progress"]["history"], training.choose_device(device)
     with torch.random.fork_rng(), training.memory_explained(f"{recipe['model']} on {device}"):
         network = resnet.build(recipe["model"])
