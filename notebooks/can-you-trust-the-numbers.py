@@ -26,6 +26,8 @@
 
 # %% tags=["hide-input"]
 import json
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -75,7 +77,7 @@ recorded = results.load_runs(results_folder, runs)
 
 # %% tags=["hide-input"]
 LOGITS = [[3, 1, 0], [2.5, 1, 0], [3, 0.5, 0], [1.5, 2, 0], [0.5, 0, 1.5], [2, 2.2, 0]]
-CLUSTERS = {"cifar10h": str, "chaosnli-s": lambda uid: uid.split(".jpg")[0], "chaosnli-m": lambda uid: uid[:-1]}
+CLUSTERS = {"cifar10h": str, "chaosnli-s": audit.image_of, "chaosnli-m": audit.premise_of}
 lesson = recorded["six-examples"]
 sst2 = load_sst2()
 plain = sst2.ids.tolist(), sst2.logits.astype(float), sst2.labels.tolist()
@@ -84,6 +86,7 @@ audited = {
     "SST-2, isolated fit": [(recorded["sst2-isolated-fit"], audit.audit_sst2(*plain, at=recorded["sst2-isolated-fit"]))],
     "binning sensitivity": [(recorded["binning-sensitivity"], audit.audit_binning(*plain))],
 }
+pool, again = ProcessPoolExecutor(mp_context=get_context("spawn")), []
 for name, values in recorded.items():
     if not name.startswith("gap/"):
         continue
@@ -98,11 +101,13 @@ for name, values in recorded.items():
         "clean": protocol == "clean",
         "at": values,
     }
-    again = audit.audit_gap(**arrays)
-    again["n_missing"] += n_missing  # the loader has left them out already
-    audited.setdefault(f"gap, {dataset}", []).append((values, again))
+    values = {**values, "n_missing": values["n_missing"] - n_missing}  # the loader has left them out already
+    again.append((f"gap, {dataset}", values, pool.submit(audit.audit_gap, **arrays)))
     if "T_population" in values:
-        audited.setdefault(f"three parts, {dataset}", []).append((values, audit.audit_parts(**arrays, cluster=CLUSTERS[dataset])))
+        again.append((f"parts of the gap, {dataset}", values, pool.submit(audit.audit_parts, **arrays, cluster=CLUSTERS[dataset])))
+for name, values, found in again:
+    audited.setdefault(name, []).append((values, found.result()))
+pool.shutdown()
 
 # %% tags=["hide-input"]
 rows, worst_temperature, worst_score = [], 0.0, 0.0

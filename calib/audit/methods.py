@@ -192,6 +192,16 @@ def hash_split(ids, key, sizes):
     return [order[sum(sizes[:part]) : sum(sizes[: part + 1])] for part in range(len(sizes))]
 
 
+def image_of(uid):
+    """Image that an SNLI pair is about."""
+    return uid.split(".jpg")[0]
+
+
+def premise_of(uid):
+    """Premise of an MNLI pair."""
+    return uid[:-1]
+
+
 def isotonic_map(scores, targets, resolution=1e-15):
     """Isotonic regression by pooling adjacent violators: knots, and the values there.
 
