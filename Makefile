@@ -14,7 +14,7 @@ ALONE = $(PYTHON) book/_tools/alone.py _build/.lock $(MAKE) --no-print-directory
 CACHES := XDG_CACHE_HOME="$(CURDIR)/_build/cache" MPLCONFIGDIR="$(CURDIR)/_build/cache/matplotlib"
 
 .DEFAULT_GOAL := help
-.PHONY: help book build test pdf contact-sheet data run verify publish ladder ladder-measure measure bench lint oldest newest lock clean
+.PHONY: help book build test pdf contact-sheet data run verify publish ladder measure bench lint oldest newest lock clean
 
 help: ## show the targets and settings
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 22
@@ -72,11 +72,8 @@ ladder: $(BIN)/.installed ## train ResNet-8, 20 and 32 on CIFAR-10 with three se
 	@$(PYTHON) book/_tools/alone.py _build/.ladder-lock $(BIN)/snakemake -s sweep/Snakefile --configfile sweep/ladder.yaml \
 		--config epochs=$(EPOCHS) images=$(IMAGES) --cores $(JOBS) --nolock --rerun-incomplete --keep-going --quiet host reason
 
-ladder-measure: $(BIN)/.installed ## time training beside a plain loop; what augmented validation images do, after `make ladder` (a quarter of an hour)
-	$(BIN)/python tests/measure/training.py book/measured/training.json $(IMAGES)
-	$(BIN)/python tests/measure/augmentation.py predictions/checkpoints/cifar10h book/measured/augmentation.json
-
-bench: $(VENV)-bench/.installed ## time calib beside its peers, and give all the same awkward input (five quiet minutes)
+bench: $(VENV)-bench/.installed ## time calib beside its peers, and give all the same awkward input (ten quiet minutes)
+	$(VENV)-bench/bin/python tests/measure/training.py book/measured/training.json $(IMAGES)
 	$(VENV)-bench/bin/python tests/measure/speed.py book/measured/speed.json
 	$(VENV)-bench/bin/python tests/measure/edges.py book/measured/edges.json
 

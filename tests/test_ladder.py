@@ -45,6 +45,8 @@ def test_a_sweep_is_every_model_with_every_seed(sweep, runs):
     done = snakemake(
         "--configfile", f"sweep/{sweep}.yaml", "--config", "epochs=7", "out=nowhere", "--cores", "2", "-n", "-p"
     )
+    again = [line for line in done.stdout.splitlines() if "-m calib predict" in line and "--augment-validation" in line]
+    assert len(again) == (9 if sweep == "ladder" else 0)
     commands = [line for line in done.stdout.splitlines() if "-m calib train" in line]
     assert done.returncode == 0 and len(commands) == len(set(commands)) == runs
     assert {seed for seed in (42, 123, 456) if sum(f"--seed {seed} " in line for line in commands) == runs / 3} == {

@@ -613,6 +613,17 @@ def test_logits_of_the_ladder_are_those_of_their_record(path):
         assert record[name]["accuracy"] == accuracy(part.logits, labels[name]) > 0.75
 
 
+@pytest.mark.parametrize("path", PUBLISHED, ids=lambda path: path.stem)
+def test_logits_of_augmented_validation_images_are_of_the_same_network(path):
+    other = path.parents[1] / "augmented/cifar10h" / path.name
+    plain, augmented = load_examples(path), load_examples(other)
+    np.testing.assert_allclose(augmented["test"].logits, plain["test"].logits, rtol=0, atol=1e-4)
+    assert augmented["validation"].ids.tolist() == plain["validation"].ids.tolist()
+    assert 0.1 < np.abs(augmented["validation"].logits - plain["validation"].logits).mean() < 3
+    record, before = (load_record(file.with_suffix(".json")) for file in (other, path))
+    assert record["augmented_validation"] and record["recipe"] == before["recipe"] and not record["changed"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [(None, "not found"), ("{", "expected the record"), ("[]", "no recipe"), ('{"recipe": null}', "no recipe")],
