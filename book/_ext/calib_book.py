@@ -42,7 +42,7 @@ class DataTable(SphinxDirective):
             f"- **Licence** {source.licence}",
             f"- **Passing it on** {source.redistribution}",
             f"- **Cite** {source.citation} {{cite:p}}`{','.join(source.references)}`",
-            f"- **Read by** {links or 'no section yet'}",
+            f"- **Read by** {links or '[training from images](raw-data.md)'}",
             "",
             f":::{{dropdown}} {count}, {size:.2f} MB: addresses and SHA-256",
             "| file | bytes | SHA-256 |",
@@ -57,7 +57,7 @@ class DataTable(SphinxDirective):
 
 
 def _row(entry):
-    name = f"[{entry.name}]({entry.urls[0]})" if entry.urls else f"{entry.name} (optional, no single address)"
+    name = f"[{entry.name}]({entry.urls[0]})" if entry.urls else f"{entry.name}: {entry.how}"
     note = ", rows of the file at this address" if entry.content_sha256 else ""
     return f"| {name}{note} | {entry.size:,} | `{(entry.content_sha256 or entry.sha256)[:16]}…` |"
 
