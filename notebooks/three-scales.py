@@ -359,8 +359,8 @@ show(
 
 # %% [markdown]
 # The dashed line is {glue:text}`factor_ours:.3f` $\log^2(T_\mathrm{oracle} / T_\mathrm{hard})$, by least squares over the networks trained here, with validation images as they are. The factor is {glue:text}`factor_augmented:.3f` for
-# augmented ones, and {glue:text}`factor_paper:.3f` over the networks of {cite:t}`dogah2026`. ResNet-110 has a gap of that size without augmented validation images, as far as its authors say: they make such a gap, they are not the
-# only way to one.
+# augmented ones, and {glue:text}`factor_paper:.3f` over the networks of {cite:t}`dogah2026`. ResNet-110, whose validation images are as they are in the code of {cite:t}`kull2019`, has a gap of that size too: augmented validation images make such a gap, they are not
+# the only way to one.
 #
 # ## What the gap is made of
 
