@@ -110,6 +110,8 @@ show(
     caption=f"Training loss by epoch of {len(keys)} networks, with augmentation. CIFAR-10, {pixels}, {len(seeds)} seeds each.",
     alt=f"The loss falls in every run. Mean loss of the last epoch: {', '.join(said)}.",
 )
+
+# %% tags=["hide-input"]
 table("lrrrrr", ["Network", "Training loss", "Training accuracy", "Validation accuracy", "Test accuracy", "Minutes"], rows)
 
 # %% [markdown]
@@ -235,6 +237,8 @@ show(
     f"n = {len(halves(soft)[1]):,}.",
     alt=f"Mean gaps: {', '.join(words)}.",
 )
+
+# %% tags=["hide-input"]
 rows = []
 for name, (smaller, larger) in pairs.items():
     step, ordered = steps[name], h2.figures[name]
