@@ -123,8 +123,8 @@ table("lrrrrr", ["Network", "Training loss", "Training accuracy", "Validation ac
 # ## Beside the paper
 
 # %%
-results, bootstrap = {}, {}
-for model, seed in keys:
+results, bootstrap = dict.fromkeys(keys), {}
+for seed, model in product(seeds, models):  # networks of one seed have the same validation images, and share their replicates
     validation, soft, _ = load_soft_labels("cifar10h", model, seed, folder)
     found = soft_label_gap(validation, soft)
     names = cluster_names(validation.ids) + cluster_names(soft.ids)

@@ -31,6 +31,7 @@ from calib.audit.methods import (
 
 KEY, SIZES = "calib-sst2-v1", (256, 256, 360)
 BIN_COUNTS = (5, 10, 15, 20)
+BOUNDS = (1e-2, 1e2)  # of an oracle
 
 
 def audit_six_examples(logits, labels, at=None):
@@ -129,7 +130,7 @@ def audit_gap(validation, predicted, voted, labels=None, clean=False, at=None):
         "n_overlap": len(set(val_ids.tolist()) & set(ids.tolist())),
         "accuracy": mean(top_label(logits, labels)[1]),
         "T_hard": lowest_nll(lambda t: nll(val_logits, val_labels, t)),
-        "T_oracle": lowest_brier(lambda t: brier(probabilities(fit_logits, t), fit_shares)),
+        "T_oracle": lowest_brier(lambda t: brier(probabilities(fit_logits, t), fit_shares), BOUNDS),
     }
     for state, t in (("uncal", 1.0), ("hard", (at or found)["T_hard"]), ("oracle", (at or found)["T_oracle"])):
         found[f"brier_{state}"] = brier(probabilities(logits, t), shares)
@@ -162,7 +163,7 @@ def audit_parts(validation, predicted, voted, labels=None, clean=False, at=None,
     }
     fitted = at or found | {
         "T_hard": lowest_nll(lambda t: nll(val_logits, val_labels, t)),
-        "T_oracle": lowest_brier(lambda t: brier(probabilities(fit_logits, t), fit_shares)),
+        "T_oracle": lowest_brier(lambda t: brier(probabilities(fit_logits, t), fit_shares), BOUNDS),
     }
     hard, population, soft_nll, oracle = (
         square_distances(probabilities(logits, fitted[f"T_{step}"]), shares)

@@ -5,6 +5,7 @@ import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -199,6 +200,7 @@ def _jpeg(limit):
     )
 
 
+@cache
 def _jpeg_train():
     """Names and labels of the training copies, in an order that does not sort them by class."""
     names = [f"train/{name}/{i:04d}.jpg" for name in CIFAR10_CLASSES for i in range(PER_CLASS)]
