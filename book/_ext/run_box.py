@@ -45,7 +45,7 @@ def describe(run):
         "parameters": parameters,
         "files": len(files),
         "size": in_words(sum(file.size for file in files)),
-        "reads": len(entry.get("reads", [])),
+        "reads": sum(len(list(ROOT.glob(pattern))) for pattern in entry.get("reads", [])),
         "after": entry.get("after", []),
         "command": command,
     }
