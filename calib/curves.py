@@ -5,6 +5,7 @@ cost one product. The minimum is found between the points of the grid by a parab
 """
 
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -161,11 +162,10 @@ def bootstrap_weights(n, clusters=None, replicates=2000, seed=113):
 def _weights_of(members, replicates, seed):
     members = np.frombuffer(members, dtype=np.int64)
     size = members.max() + 1
-    weights, start = np.empty((replicates, len(members))), 0
-    for block in bootstrap_blocks(size, replicates, seed):
-        times = np.bincount((block + size * np.arange(len(block))[:, None]).ravel(), minlength=block.size)
-        weights[start : start + len(block)] = times.reshape(block.shape)[:, members]
-        start += len(block)
+    weights = np.empty((replicates, len(members)))
+    draws = chain.from_iterable(bootstrap_blocks(size, replicates, seed))
+    for weight, drawn in zip(weights, draws, strict=True):
+        weight[:] = np.bincount(drawn, minlength=size)[members]
     weights.flags.writeable = False
     return weights
 
