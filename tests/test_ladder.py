@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 import yaml
 
@@ -70,12 +71,20 @@ def test_jobs_through_a_scheduler_that_kills_one(tmp_path, monkeypatch):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "sweep").symlink_to(ROOT / "sweep")
     runs = {"command": "vision --images jpeg --epochs 1 --limit 40", "models": {"resnet8": "--model resnet8"}}
-    (tmp_path / "two.yaml").write_text(yaml.safe_dump({"seeds": [1, 2], "sweep": {"cifar10h": runs}}))
+    (tmp_path / "two.yaml").write_text(
+        yaml.safe_dump({"seeds": [1, 2], "augmented": True, "sweep": {"cifar10h": runs}})
+    )
     quick = ("--latency-wait", "10", "--seconds-between-status-checks", "1")
     done = snakemake("--profile", "sweep/cluster", "--configfile", "two.yaml", *quick, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     submitted = (tmp_path / "jobs/submitted").read_text().splitlines()
-    assert len(submitted) == 3 and all("--output=predictions/checkpoints/slurm" in line for line in submitted)
+    assert len(submitted) == 2 * 2 + 1 and all("--output=predictions/checkpoints/slurm" in line for line in submitted)
     assert (tmp_path / "predictions/checkpoints").is_dir()
     for seed in (1, 2):
-        assert len(load_examples(tmp_path / f"predictions/cifar10h/resnet8-{seed}.npz")["test"]) == 40
+        plain, augmented = (
+            load_examples(tmp_path / f"predictions/{folder}cifar10h/resnet8-{seed}.npz")
+            for folder in ("", "augmented/")
+        )
+        assert len(plain["test"]) == 40
+        np.testing.assert_array_equal(augmented["test"].logits, plain["test"].logits)
+        assert (augmented["validation"].logits != plain["validation"].logits).any()
