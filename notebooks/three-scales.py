@@ -20,7 +20,7 @@
 # - **You will** see what nine networks learned, what became of both hypotheses on them, and what their gaps are made of.
 # - **You need** the protocol of [](../soft-label-gap.md) and the parts of [](three-parts.ipynb). How the networks were trained is on the page
 #   [](../raw-data.md).
-# - **Time** about 10 minutes to read, half a minute to run; the training, which took hours, is not run again.
+# - **Time** about 10 minutes to read, less than half a minute to run; the training, which took hours, is not run again.
 # :::
 #
 # :::{admonition} Primary analyses
