@@ -558,7 +558,7 @@ show(
 #
 # Fitting a temperature to the test cosines afterwards, on the frozen encoders, gives {glue:text}`what-temperature-does/contrast_refit_clip:.3f`, {glue:text}`what-temperature-does/contrast_refit_one:.3f` and {glue:text}`what-temperature-does/contrast_refit_fixed:.3f`, with an NLL of {glue:text}`what-temperature-does/contrast_refit_nll_clip:.2f`, {glue:text}`what-temperature-does/contrast_refit_nll_one:.2f` and {glue:text}`what-temperature-does/contrast_refit_nll_fixed:.2f` on the same pairs. A learnt temperature is temperature scaling during training; where the three refitted values are close, one number fitted afterwards does for the run without it what learning did for the others.
 #
-# ## The relatives of temperature scaling, side by side
+# ## Relatives of temperature scaling
 #
 # Back to calibration. We train a network with one hidden layer on {glue:text}`what-temperature-does/n_train:,d` examples of the Gaussian problem, fit every method on a calibration part of {glue:text}`what-temperature-does/n_calibration:,d` and judge on a test part of {glue:text}`what-temperature-does/n_test:,d`. The three parts are separate draws.
 #
