@@ -97,7 +97,7 @@ show(
 # {glue:text}`mean_agreement:.1%` of the votes on average, and {glue:text}`unanimous:.1%` of the examples are
 # unanimous.
 #
-# ## Two temperatures
+# ## Fitted to labels, fitted to votes
 #
 # $T_\mathrm{hard}$ minimises the negative log-likelihood of the hard labels of the validation set.
 # $T_\mathrm{oracle}$ minimises the Brier score against the votes of the first half. The gap is the difference of their
