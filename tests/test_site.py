@@ -250,7 +250,7 @@ def test_the_keyboard_reaches_the_text_first_and_shows_where_it_is(browser, addr
     page.goto(address + "glossary.html", wait_until="load")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    assert page.url.endswith("glossary.html#main-content")
+    page.wait_for_url(address + "glossary.html#main-content", timeout=5000)
     page.close()
 
 
