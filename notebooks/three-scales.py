@@ -103,7 +103,7 @@ pixels = "JPEG copies" if first["images"] == "jpeg" else "original images"
 speed = json.loads((Path(measured_folder) / "training.json").read_text(encoding="utf-8"))
 glue(training_rate=speed["images_per_second"], training_ratio=speed["times_as_long"]["channels first"], training_last=speed["times_as_long"]["channels last"],
      training_loading=speed["times_as_long"]["preparation"], training_predicted=speed["predicted"], training_predicting=speed["predicting_seconds"], training_threads=speed["threads"])
-glue(epochs=first["recipe"]["epochs"], n_runs=len(keys), n_val=first["validation"]["n"], n_test=first["test"]["n"], processor=first["hardware"]["processor"], hours=sum(run["seconds"] for run in trained.values()) / 3600)
+glue(epochs=first["recipe"]["epochs"], n_val=first["validation"]["n"], n_test=first["test"]["n"], processor=first["hardware"]["processor"], hours=sum(run["seconds"] for run in trained.values()) / 3600)
 show(
     fig,
     name="fig-three-scales-training",
@@ -294,7 +294,7 @@ record(
 );
 
 # %% [markdown]
-# Mean over three seeds. Test images, oracle and accuracy on the judged images are the same in both. The networks are nearly as often right about augmented images but less sure of them, so that $T_\mathrm{hard}$ falls, by
+# Mean over three seeds. Test images, oracle and accuracy on the judged images are the same in both. The networks are nearly as often right about augmented images, and yet $T_\mathrm{hard}$ falls, by
 # {glue:text}`three-scales/augmented_cooler_least:.0%` to {glue:text}`three-scales/augmented_cooler_most:.0%`. The gap rises in {glue:text}`three-scales/augmented_larger:d` of {glue:text}`three-scales/runs:d` networks, from {glue:text}`three-scales/gap:.4f` to {glue:text}`three-scales/augmented_gap:.4f` on average: by
 # {glue:text}`three-scales/augmented_change:.4f` (95% interval over judged images, fits fixed, {glue:text}`three-scales/augmented_change_low:.4f` to {glue:text}`three-scales/augmented_change_high:.4f`). That is the size of the gaps
 # that the paper reports for its nine vision runs, {glue:text}`three-scales/paper_gap_low:.4f` to {glue:text}`three-scales/paper_gap_high:.4f`.
@@ -410,7 +410,7 @@ table("lrrr", ["Network", "Isotonic gap", "Population", "Labels"], rows)
 # {glue:text}`three-scales/ends_low:.5f` to {glue:text}`three-scales/ends_high:.5f`, over seeds {glue:text}`three-scales/ends_seeds_low:.5f` to {glue:text}`three-scales/ends_seeds_high:.5f`).
 #
 # **Augmented validation images** alone, not a primary analysis, raise the gap by {glue:text}`three-scales/augmented_change:.4f` to {glue:text}`three-scales/augmented_gap:.4f` on average, by construction all of it in the population part, and the order of the scales is gone: the gap rises at both steps in
-# {glue:text}`three-scales/augmented_rising:d` of 27 ways to take a run of each. The validation images of the paper's code are augmented, and its gaps are {glue:text}`three-scales/paper_gap:.4f` on average. Whether its networks react as ours cannot be said without
+# {glue:text}`three-scales/augmented_rising:d` of {glue:text}`combinations:d` ways to take a run of each. The validation images of the paper's code are augmented, and its gaps are {glue:text}`three-scales/paper_gap:.4f` on average. Whether its networks react as ours cannot be said without
 # them; until then its vision gap should not be ascribed to hard labels.
 #
 # **The parts** of such a small gap are as large as it is and partly cancel: with the fits inside, the label part is told from zero in {glue:text}`three-scales/label_clear:d` of {glue:text}`three-scales/runs:d` networks, the objective part in
