@@ -62,10 +62,22 @@ class AffineScaling:
             gradient = self._gradient(scaled.T @ residual, residual.sum(axis=0))
             return cross_entropy(log_probabilities, dense).mean(), gradient
 
+        def curvature(parameters, direction):
+            """Product of the Hessian with a direction."""
+            weights, bias = self._unpack(parameters, n_classes)
+            p = softmax(scaled @ weights + bias)
+            weights, bias = self._unpack(direction, n_classes)
+            change = p * (scaled @ weights + bias)
+            change -= p * change.sum(axis=1, keepdims=True)
+            return self._gradient(scaled.T @ change, change.sum(axis=0)) / n
+
+        # The quasi-Newton search stops where the last bits of its gradient lead it; Newton's steps end at the minimum.
         options = {"maxiter": 5000, "maxfun": 10000, "ftol": 1e-15, "gtol": 1e-9}
         found = minimize(objective, self._start(n_classes), jac=True, method="L-BFGS-B", options=options)
         if found.fun < 1e-6:
             raise ValueError(f"targets: expected data with a finite fit, got separable ones (NLL {found.fun:.1e})")
+        options = {"gtol": 1e-13, "maxiter": 50}
+        found = minimize(objective, found.x, jac=True, hessp=curvature, method="trust-ncg", options=options)
         if np.abs(found.jac).max() > 1e-5:
             raise ValueError(f"targets: the fit of {self.kind} scaling did not end ({found.message})")
         weights, bias = self._unpack(found.x, n_classes)

@@ -230,8 +230,7 @@ table("lrrrr", ["95% percentile interval of", "Calibrated: truth", "Contains it"
 # numbers moved when all sections ran again as if on other processors. The derivation of each tolerance is in `calib.verify`.
 
 # %% tags=["hide-input"]
-KINDS = {"exact": "counts, words, decisions", "double": "computed from given logits", "single": "drawn and averaged in float32",
-         "trained": "depends on a network trained on the page", "trained count": "a count that does"}
+KINDS = {"exact": "counts, words, decisions", "double": "computed from given logits", "single": "from logits drawn in float32"}
 variation = measured["variation"]
 moved = {kind: [sizes[kind] for sizes in variation["largest"].values()] for kind in KINDS}
 record(RUN, n_compared=sum(variation["numbers"].values()), n_settings=len(moved["exact"]), largest_double=max(moved["double"]),
@@ -242,8 +241,9 @@ table("lrr" + "r" * len(variation["largest"]), ["Kind", "Numbers", "Tolerance", 
 # %% [markdown]
 # Differences are relative where the number is above 1. Of the {glue:text}`can-you-trust-the-numbers/n_compared:,d` numbers of all
 # sections {glue:text}`can-you-trust-the-numbers/moved_exact:s` of the exact ones moved, and those computed from given logits by at most
-# {glue:text}`can-you-trust-the-numbers/largest_double:.0e`. Networks trained on a page end elsewhere: training amplifies the last
-# bits, and no bound follows from the precision. Their tolerance is about three times the largest move.
+# {glue:text}`can-you-trust-the-numbers/largest_double:.0e`. Training amplifies the last bits: networks trained on a page in single precision gave other counts
+# on another processor. So they are trained in double precision, and what depends on the start of a training is shown over several. "AVX-512 off" to "baseline" are the libraries' own switches to
+# the instructions of older processors; "MKL of another maker" makes that library take the code path that it keeps for processors of the maker it comes from. ARM processors could not be tried.
 #
 # ## Inputs at the edge
 

@@ -104,6 +104,7 @@ label_smoothing = 0.1
 coverage = 0.9
 calibration_sizes = [125, 250, 500, 1000]
 n_draws = 3  # calibration sets per size
+n_networks = 5  # trained from different starts, for the table of relatives and for conformal sets
 
 # %% [markdown]
 # ## One number, fitted
@@ -393,9 +394,11 @@ table("rrrl", ["T", "Mean entropy, nats", "Greedy picks", "The first 60 characte
 #
 # In distillation {cite:p}`hinton2015` a small network, the student, learns from the probabilities of a teacher. Both softmaxes get the same temperature $T > 1$ in training, so that the teacher's probabilities for the wrong classes, which are tiny at $T = 1$, carry weight. The student is used at $T = 1$.
 #
-# We use a problem with {glue:text}`what-temperature-does/n_blobs:d` Gaussian classes in {glue:text}`what-temperature-does/n_features:d` dimensions and networks with one hidden layer.
+# We use a problem with {glue:text}`what-temperature-does/n_blobs:d` Gaussian classes in {glue:text}`what-temperature-does/n_features:d` dimensions and networks with one hidden layer. Training repeats itself step by step, and so does the error of rounding: in
+# single precision another processor gives another network. All networks of this page are trained in double precision, where the difference stays far below what is printed.
 
 # %%
+DOUBLE = {"dtype": torch.float64}
 centres = np.random.default_rng(seed).normal(scale=spread, size=(n_blobs, n_features))
 
 
@@ -403,13 +406,14 @@ def draw(size, key):
     """Inputs and labels of a fresh sample."""
     rng = np.random.default_rng([seed, key])
     label = rng.integers(0, n_blobs, size)
-    return torch.tensor(centres[label] + rng.normal(size=(size, n_features)), dtype=torch.float32), torch.tensor(label)
+    return torch.tensor(centres[label] + rng.normal(size=(size, n_features))), torch.tensor(label)
 
 
-def train(x, target, width, t=1.0, smoothing=0.0, steps=150):
+def train(x, target, width, t=1.0, smoothing=0.0, steps=150, start=seed):
     """A network with one hidden layer, trained on labels or distributions by full-batch Adam."""
-    torch.manual_seed(seed)
-    net = torch.nn.Sequential(torch.nn.Linear(n_features, width), torch.nn.ReLU(), torch.nn.Linear(width, n_blobs))
+    torch.manual_seed(start)
+    first, last = torch.nn.Linear(n_features, width, **DOUBLE), torch.nn.Linear(width, n_blobs, **DOUBLE)
+    net = torch.nn.Sequential(first, torch.nn.ReLU(), last)
     adam = torch.optim.Adam(net.parameters(), lr=0.01)
     for _ in range(steps):
         adam.zero_grad()
@@ -489,10 +493,10 @@ show(
 
 # %%
 def make_pairs(size, key, hidden=8, width=32):
-    maps = torch.randn(2, hidden, width, generator=torch.Generator().manual_seed(seed)) / hidden**0.5
+    maps = torch.randn(2, hidden, width, generator=torch.Generator().manual_seed(seed), **DOUBLE) / hidden**0.5
     generator = torch.Generator().manual_seed(key)
-    shared = torch.randn(size, hidden, generator=generator)
-    return shared @ maps + pair_noise * torch.randn(2, size, width, generator=generator)
+    shared = torch.randn(size, hidden, generator=generator, **DOUBLE)
+    return shared @ maps + pair_noise * torch.randn(2, size, width, generator=generator, **DOUBLE)
 
 
 def contrast(views, log_scale, encoders):
@@ -507,8 +511,8 @@ def contrast(views, log_scale, encoders):
 # %%
 def learn(start, learnt):
     torch.manual_seed(seed)
-    encoders = [torch.nn.Linear(32, 16, bias=False) for _ in range(2)]
-    log_scale = torch.tensor(-np.log(start), dtype=torch.float32, requires_grad=learnt)
+    encoders = [torch.nn.Linear(32, 16, bias=False, **DOUBLE) for _ in range(2)]
+    log_scale = torch.tensor(-np.log(start), **DOUBLE, requires_grad=learnt)
     weights = [*encoders[0].parameters(), *encoders[1].parameters()]
     adam = torch.optim.Adam([*weights, log_scale] if learnt else weights, lr=0.01)
     trace = [start]
@@ -520,7 +524,7 @@ def learn(start, learnt):
         trace.append((-log_scale).exp().item())
     with torch.no_grad():
         _, cosines = contrast(test_pairs, log_scale, encoders)
-    return trace, cosines.double().numpy()
+    return trace, cosines.numpy()
 
 
 train_pairs, test_pairs = make_pairs(n_pairs, key=1), make_pairs(n_pairs_test, key=2)
@@ -560,35 +564,44 @@ show(
 #
 # ## Relatives of temperature scaling
 #
-# Back to calibration. We train a network with one hidden layer on {glue:text}`what-temperature-does/n_train:,d` examples of the Gaussian problem, fit every method on a calibration part of {glue:text}`what-temperature-does/n_calibration:,d` and judge on a test part of {glue:text}`what-temperature-does/n_test:,d`. The three parts are separate draws.
+# Back to calibration. We train {glue:text}`what-temperature-does/n_networks:d` networks with one hidden layer, which differ in their start only, on {glue:text}`what-temperature-does/n_train:,d` examples of the Gaussian problem, fit every method on a calibration part of {glue:text}`what-temperature-does/n_calibration:,d` and judge on a test part of {glue:text}`what-temperature-does/n_test:,d`. The three parts are separate draws.
 #
-# The network's accuracy is {glue:text}`what-temperature-does/blob_train_accuracy:.1%` on its training examples, with a mean confidence of {glue:text}`what-temperature-does/blob_train_confidence:.3f`. On the test part the accuracy is {glue:text}`what-temperature-does/blob_accuracy:.1%` and the mean confidence {glue:text}`what-temperature-does/blob_confidence:.3f`. Cross-entropy goes on rewarding larger logits on training examples that are already right, and so the confidence on new examples can outrun the accuracy {cite:p}`guo2017`.
+# The networks' accuracy is {glue:text}`what-temperature-does/blob_train_accuracy:.1%` on their training examples, with a mean confidence of {glue:text}`what-temperature-does/blob_train_confidence:.3f`. On the test part the accuracy is {glue:text}`what-temperature-does/blob_accuracy:.1%` and the mean confidence {glue:text}`what-temperature-does/blob_confidence:.3f`. Cross-entropy goes on rewarding larger logits on training examples that are already right, and so the confidence on new examples can outrun the accuracy {cite:p}`guo2017`.
 #
 # - **Platt scaling** {cite:p}`platt1999`: a slope and an intercept before the sigmoid, for two classes. We apply it to the examples of classes 0 and 1, with the two logits.
 # - **Vector and matrix scaling** {cite:p}`guo2017`: a weight and a bias per class, or a full matrix and a bias. They are affine maps of the logits before the softmax, as in Dirichlet calibration, which applies them to log-probabilities {cite:p}`kull2019`.
 # - **Isotonic regression** {cite:p}`zadrozny2002`: one monotone, piecewise linear map per class, then renormalised.
-# - **Label smoothing** {cite:p}`szegedy2016`: a second network, trained with {glue:text}`what-temperature-does/label_smoothing:.1f` of each target spread evenly over the classes. This changes training; temperature scaling changes the output of a trained model.
+# - **Label smoothing** {cite:p}`szegedy2016`: a second network for each start, trained with {glue:text}`what-temperature-does/label_smoothing:.1f` of each target spread evenly over the classes. This changes training; temperature scaling changes the output of a trained model.
 
 # %%
 x_train, y_train = draw(n_train, key=1)
 x_cal, y_cal = draw(n_calibration, key=3)
 y_cal, y_hold = y_cal.numpy(), y_test.numpy()
-plain, smoothed = teacher, train(x_train, y_train, width=64, smoothing=label_smoothing)
-z_cal, z_test, s_cal, s_test = (net(x).double().numpy() for net in (plain, smoothed) for x in (x_cal, x_test))
-
-scaling = TemperatureScaling().fit(z_cal, y_cal)
-methods = {"vector": AffineScaling("vector"), "matrix": AffineScaling("matrix"), "isotonic": IsotonicCalibration()}
-outputs = {"none": softmax(z_test), "temperature": scaling.predict_proba(z_test)}
-for name, method in methods.items():
-    outputs[name] = method.fit(z_cal, y_cal).predict_proba(z_test)
-outputs["smoothing"] = softmax(s_test)
-outputs["smoothing_temperature"] = TemperatureScaling().fit(s_cal, y_cal).predict_proba(s_test)
-
 pair_cal, pair_test = y_cal < 2, y_hold < 2
-two_cal, two_test = z_cal[pair_cal][:, :2], z_test[pair_test][:, :2]
-pair = {"two_none": softmax(two_test)}
-for name, method in {"two_temperature": TemperatureScaling(), "two_platt": AffineScaling("platt")}.items():
-    pair[name] = method.fit(two_cal, y_cal[pair_cal]).predict_proba(two_test)
+methods = {
+    "temperature": TemperatureScaling,
+    "vector": lambda: AffineScaling("vector"),
+    "matrix": lambda: AffineScaling("matrix"),
+    "isotonic": IsotonicCalibration,
+}
+two_class_methods = {"two_temperature": TemperatureScaling, "two_platt": lambda: AffineScaling("platt")}
+
+
+def fit_relatives(start):
+    """Calibration logits, test logits, fitted methods and their outputs on the test part, for one network."""
+    plain = train(x_train, y_train, width=64, start=start)
+    smoothed = train(x_train, y_train, width=64, smoothing=label_smoothing, start=start)
+    (z_cal, z_test), (s_cal, s_test) = ([net(x).numpy() for x in (x_cal, x_test)] for net in (plain, smoothed))
+    fitted = {name: method().fit(z_cal, y_cal) for name, method in methods.items()}
+    fitted["smoothing_temperature"] = TemperatureScaling().fit(s_cal, y_cal)
+    outputs = {"none": softmax(z_test)} | {name: fitted[name].predict_proba(z_test) for name in methods}
+    outputs |= {"smoothing": softmax(s_test), "smoothing_temperature": fitted["smoothing_temperature"].predict_proba(s_test)}
+    two_cal, two_test = z_cal[pair_cal][:, :2], z_test[pair_test][:, :2]
+    pairs = {name: method().fit(two_cal, y_cal[pair_cal]).predict_proba(two_test) for name, method in two_class_methods.items()}
+    return plain, z_cal, z_test, fitted, outputs, {"two_none": softmax(two_test)} | pairs
+
+
+networks = [fit_relatives(seed + k) for k in range(n_networks)]
 
 
 # %% tags=["hide-input"]
@@ -597,39 +610,52 @@ def judge(p, label, base):
     return nll(np.log(p), label), brier(p, label), reliability_table(*top_label(p, label), bins=n_bins).ece, int((p.argmax(1) != base.argmax(1)).sum())
 
 
-levels = sum(len(np.unique(m.y_thresholds_)) for m in methods["isotonic"].maps_)
-described = {
+def describe(network):
+    """Every number of one network that the page tells, by name."""
+    plain, z_cal, z_test, fitted, outputs, pairs = network
+    scores = {k: judge(p, y_hold, outputs["none"]) for k, p in outputs.items()} | {k: judge(p, y_hold[pair_test], pairs["two_none"]) for k, p in pairs.items()}
+    confidence, correct = top_label(softmax(plain(x_train).numpy()), y_train.numpy())
+    return {
+        "blob_train_accuracy": correct.mean(), "blob_train_confidence": confidence.mean(), "blob_accuracy": accuracy(z_test, y_hold), "blob_confidence": outputs["none"].max(1).mean(),
+        "blob_temperature": fitted["temperature"].temperature_, "smoothing_fitted_temperature": fitted["smoothing_temperature"].temperature_,
+        "smoothing_accuracy": accuracy(outputs["smoothing"], y_hold), "smoothing_confidence": outputs["smoothing"].max(1).mean(),
+        "isotonic_levels": sum(len(np.unique(m.y_thresholds_)) for m in fitted["isotonic"].maps_), "isotonic_zeros": (outputs["isotonic"][np.arange(n_test), y_hold] < 1e-6).sum(),
+        **{f"{k}_accuracy": accuracy(outputs[k], y_hold) for k in ("vector", "matrix", "isotonic")},
+        **{f"{k}_{score}": v for k, values in scores.items() for score, v in zip(("nll", "brier", "ece", "changed"), values)},
+    }  # fmt: skip
+
+
+described = [describe(network) for network in networks]
+means = {name: np.mean([one[name] for one in described]) for name in described[0]}
+deviations = {f"{name}_sd": np.std([one[name] for one in described]) for name in described[0]}
+better = {f"{k}_beats_temperature": sum(one[f"{k}_nll"] < one["temperature_nll"] for one in described) for k in ("vector", "matrix", "isotonic")}
+record(
+    RUN, n_train=n_train, n_calibration=n_calibration, n_test=n_test, n_networks=n_networks, label_smoothing=label_smoothing, n_two_calibration=int(pair_cal.sum()), n_two_test=int(pair_test.sum()),
+    **means, **deviations, **better,
+)  # fmt: skip
+words = {
     "none": ("none (T = 1)", "nothing", 0), "temperature": ("temperature", "common scale of the logits", 1),
     "vector": ("vector", "scale and offset per class", 2 * n_blobs), "matrix": ("matrix", "any affine map of the logits", n_blobs * (n_blobs + 1)),
-    "isotonic": ("isotonic", "a monotone map per class", f"{levels} levels"), "smoothing": ("label smoothing", "the training", "0, ε by hand"),
+    "isotonic": ("isotonic", "a monotone map per class", f"{means['isotonic_levels']:.0f} levels"), "smoothing": ("label smoothing", "the training", "0, ε by hand"),
     "smoothing_temperature": ("label smoothing, then temperature", "training and scale", 1),
     "two_none": ("*two classes:* none", "nothing", 0), "two_temperature": ("*two classes:* temperature", "slope", 1), "two_platt": ("*two classes:* Platt", "slope and intercept", 2),
 }  # fmt: skip
-hits = {k: accuracy(outputs[k], y_hold) for k in ("vector", "matrix", "isotonic")}
-zeros = int((outputs["isotonic"][np.arange(n_test), y_hold] < 1e-6).sum())
-judged = {k: judge(p, y_hold, outputs["none"]) for k, p in outputs.items()} | {k: judge(p, y_hold[pair_test], pair["two_none"]) for k, p in pair.items()}
-train_top = top_label(softmax(plain(x_train).double().numpy()), y_train.numpy())
-record(
-    RUN, n_train=n_train, n_calibration=n_calibration, n_test=n_test, label_smoothing=label_smoothing, n_two_calibration=int(pair_cal.sum()), n_two_test=int(pair_test.sum()),
-    blob_train_accuracy=train_top[1].mean(), blob_train_confidence=train_top[0].mean(), blob_accuracy=accuracy(z_test, y_hold), blob_confidence=outputs["none"].max(1).mean(),
-    blob_temperature=scaling.temperature_, smoothing_fitted_temperature=fit_temperature(s_cal, y_cal).temperature, smoothing_accuracy=accuracy(s_test, y_hold), smoothing_confidence=outputs["smoothing"].max(1).mean(), isotonic_levels=levels, isotonic_zeros=zeros, **{f"{k}_accuracy": v for k, v in hits.items()},
-    **{f"{k}_{score}": v for k, values in judged.items() for score, v in zip(("nll", "brier", "ece", "changed"), values)},
-)  # fmt: skip
-rows = [[*described[k], f"{a:.4f}", f"{b:.4f}", f"{c:.4f}", f"{d:,}"] for k, (a, b, c, d) in judged.items()]
+rows = [[*cells, *(f"{means[f'{k}_{score}']:.3f} ({deviations[f'{k}_{score}_sd']:.3f})" for score in ("nll", "brier", "ece")), f"{means[f'{k}_changed']:,.0f}"] for k, cells in words.items()]
 table("llrrrrr", ["Method", "What it changes", "Free parameters", "NLL", "Brier", "ECE", "Argmax changed"], rows)
 
 # %% [markdown]
-# Test part: {glue:text}`what-temperature-does/n_test:,d` examples; for the two-class rows the {glue:text}`what-temperature-does/n_two_test:,d` of classes 0 and 1, with {glue:text}`what-temperature-does/n_two_calibration:d` in the calibration part. ECE over {glue:text}`what-temperature-does/n_bins:d` equal-width bins. "Argmax changed" counts predictions that differ from those of the plain network.
+# Means over {glue:text}`what-temperature-does/n_networks:d` networks trained from different starts on the same examples, in brackets their standard deviation. Test part: {glue:text}`what-temperature-does/n_test:,d` examples; for the two-class rows the {glue:text}`what-temperature-does/n_two_test:,d` of classes 0 and 1, with {glue:text}`what-temperature-does/n_two_calibration:d` in the calibration part. ECE over {glue:text}`what-temperature-does/n_bins:d` equal-width bins. "Argmax changed" counts predictions that differ from those of the plain network. The sentences below speak of these means.
 #
-# One number, $T =$ {glue:text}`what-temperature-does/blob_temperature:.2f`, takes the NLL from {glue:text}`what-temperature-does/none_nll:.3f` to {glue:text}`what-temperature-does/temperature_nll:.3f` and changes {glue:text}`what-temperature-does/temperature_changed:d` predictions. Vector and matrix scaling change {glue:text}`what-temperature-does/vector_changed:,d` and {glue:text}`what-temperature-does/matrix_changed:,d`, isotonic regression {glue:text}`what-temperature-does/isotonic_changed:,d`; the accuracy is then {glue:text}`what-temperature-does/vector_accuracy:.1%`, {glue:text}`what-temperature-does/matrix_accuracy:.1%` and {glue:text}`what-temperature-does/isotonic_accuracy:.1%`, from {glue:text}`what-temperature-does/blob_accuracy:.1%`. Isotonic regression gives the label of {glue:text}`what-temperature-does/isotonic_zeros:,d` test examples a probability that is zero but for the floor of the implementation; the NLL punishes that, the bounded Brier score hardly does.
+# One number, $T =$ {glue:text}`what-temperature-does/blob_temperature:.2f`, takes the NLL from {glue:text}`what-temperature-does/none_nll:.3f` to {glue:text}`what-temperature-does/temperature_nll:.3f` and changes {glue:text}`what-temperature-does/temperature_changed:,.0f` predictions. Vector and matrix scaling change {glue:text}`what-temperature-does/vector_changed:,.0f` and {glue:text}`what-temperature-does/matrix_changed:,.0f`, isotonic regression {glue:text}`what-temperature-does/isotonic_changed:,.0f`; the accuracy is then {glue:text}`what-temperature-does/vector_accuracy:.1%`, {glue:text}`what-temperature-does/matrix_accuracy:.1%` and {glue:text}`what-temperature-does/isotonic_accuracy:.1%`, from {glue:text}`what-temperature-does/blob_accuracy:.1%`. Isotonic regression gives the label of {glue:text}`what-temperature-does/isotonic_zeros:,.0f` test examples a probability that is zero but for the floor of the implementation; the NLL punishes that, the bounded Brier score hardly does.
 #
-# Label smoothing gives another network, with a mean confidence of {glue:text}`what-temperature-does/smoothing_confidence:.3f` at an accuracy of {glue:text}`what-temperature-does/smoothing_accuracy:.1%`; the temperature fitted to it is {glue:text}`what-temperature-does/smoothing_fitted_temperature:.2f`. A value below one means that the smoothed network is underconfident, a value above one the opposite.
+# Label smoothing gives other networks, with a mean confidence of {glue:text}`what-temperature-does/smoothing_confidence:.3f` at an accuracy of {glue:text}`what-temperature-does/smoothing_accuracy:.1%`; the temperature fitted to them is {glue:text}`what-temperature-does/smoothing_fitted_temperature:.2f`. A value below one means that a smoothed network is underconfident, a value above one the opposite.
 #
-# A full matrix can mend more than the scale of the logits: here it reaches an NLL of {glue:text}`what-temperature-does/matrix_nll:.3f`. On the networks of {cite:t}`guo2017` one parameter was mostly enough. More parameters also need more data. {numref}`fig-relatives` fits the maps on calibration sets of growing size.
+# A full matrix can mend more than the scale of the logits: here it reaches an NLL of {glue:text}`what-temperature-does/matrix_nll:.3f`, lower than a temperature on {glue:text}`what-temperature-does/matrix_beats_temperature:d` of {glue:text}`what-temperature-does/n_networks:d` networks. On the networks of {cite:t}`guo2017` one parameter was mostly enough. More parameters also need more data. {numref}`fig-relatives` fits the maps to the first network on calibration sets of growing size.
 
 # %%
+plain, z_cal, z_test, fitted, *_ = networks[0]
 x_pool, y_pool = draw(max(calibration_sizes) * n_draws, key=4)
-z_pool, y_pool = plain(x_pool).double().numpy(), y_pool.numpy()
+z_pool, y_pool = plain(x_pool).numpy(), y_pool.numpy()
 growth = {name: np.zeros((len(calibration_sizes), n_draws)) for name in ("temperature", "vector", "matrix")}
 for i, count in enumerate(calibration_sizes):
     for j in range(n_draws):
@@ -651,12 +677,12 @@ log_axis(ax.xaxis, calibration_sizes)
 ax.set(xlim=(min(calibration_sizes) * 0.62, max(calibration_sizes) * 1.12), xlabel="examples in the calibration set (log scale)", ylabel="NLL on the test part")
 show(
     fig, name="fig-relatives",
-    caption=f"NLL on {n_test:,} test examples after fitting on calibration sets of growing size. Points: {n_draws} separate calibration sets per size, moved sideways a little for legibility; lines: their means.",
+    caption=f"NLL of the first network on {n_test:,} test examples after fitting on calibration sets of growing size. Points: {n_draws} separate calibration sets per size, moved sideways a little for legibility; lines: their means.",
     alt="Mean test NLL from the smallest to the largest calibration set: " + "; ".join(f"{k} {v[0]:.3f} to {v[-1]:.3f}" for k, v in average.items()) + ".",
 )  # fmt: skip
 
 # %% [markdown]
-# With {glue:text}`what-temperature-does/size_low:d` examples the mean NLL over {glue:text}`what-temperature-does/n_draws:d` calibration sets is {glue:text}`what-temperature-does/temperature_few:.3f` for temperature, {glue:text}`what-temperature-does/vector_few:.3f` for vector and {glue:text}`what-temperature-does/matrix_few:.3f` for matrix scaling. With {glue:text}`what-temperature-does/size_high:,d` it is {glue:text}`what-temperature-does/temperature_many:.3f`, {glue:text}`what-temperature-does/vector_many:.3f` and {glue:text}`what-temperature-does/matrix_many:.3f`.
+# With {glue:text}`what-temperature-does/size_low:d` examples the mean NLL of the first network over {glue:text}`what-temperature-does/n_draws:d` calibration sets is {glue:text}`what-temperature-does/temperature_few:.3f` for temperature, {glue:text}`what-temperature-does/vector_few:.3f` for vector and {glue:text}`what-temperature-does/matrix_few:.3f` for matrix scaling. With {glue:text}`what-temperature-does/size_high:,d` it is {glue:text}`what-temperature-does/temperature_many:.3f`, {glue:text}`what-temperature-does/vector_many:.3f` and {glue:text}`what-temperature-does/matrix_many:.3f`.
 #
 # ## Conformal prediction: sets instead of probabilities
 #
@@ -664,31 +690,46 @@ show(
 
 # %%
 x_conformal, y_conformal = draw(n_conformal, key=5)
-z_conformal, y_conformal = plain(x_conformal).double().numpy(), y_conformal.numpy()
-sets = {}
-for state, t in (("t1", 1.0), ("fitted", scaling.temperature_)):
-    scores = np.sort(1 - softmax(z_conformal, t)[np.arange(n_conformal), y_conformal])
+y_conformal = y_conformal.numpy()
+
+
+def conformal_sets(network, t):
+    """Which classes are in the set of each test example, for a network at one temperature."""
+    plain, _, z_test, *_ = network
+    scores = np.sort(1 - softmax(plain(x_conformal).numpy(), t)[np.arange(n_conformal), y_conformal])
     quantile = scores[int(np.ceil((n_conformal + 1) * coverage)) - 1]
-    sets[state] = 1 - softmax(z_test, t) <= quantile
+    return 1 - softmax(z_test, t) <= quantile
+
+
+sets = {
+    "t1": [conformal_sets(network, 1.0) for network in networks],
+    "fitted": [conformal_sets(network, network[3]["temperature"].temperature_) for network in networks],
+}
 
 # %% tags=["hide-input"]
-covered = {state: s[np.arange(n_test), y_hold].mean() for state, s in sets.items()}
+found = {
+    k: np.array([[s[np.arange(n_test), y_hold].mean(), s.sum(1).mean(), (s.sum(1) == 0).mean(), (s.sum(1) > 1).mean()] for s in of_networks])
+    for k, of_networks in sets.items()
+}  # fmt: skip
+names = ("coverage", "set_size", "empty", "several")
 record(
     RUN, n_conformal=n_conformal, coverage=coverage, coverage_error=np.sqrt(coverage * (1 - coverage) * (1 / n_conformal + 1 / n_test)),
-    **{f"coverage_{k}": v for k, v in covered.items()}, **{f"set_size_{k}": s.sum(1).mean() for k, s in sets.items()}, **{f"empty_{k}": (s.sum(1) == 0).mean() for k, s in sets.items()},
+    **{f"{name}_{k}": v for k, values in found.items() for name, v in zip(names, values.mean(axis=0))},
+    **{f"{name}_{k}_sd": v for k, values in found.items() for name, v in zip(names, values.std(axis=0))},
+    sets_larger=int((found["fitted"][:, 1] > found["t1"][:, 1]).sum()),
 )  # fmt: skip
-rows = [["T = 1" if k == "t1" else f"T = {scaling.temperature_:.2f}", f"{covered[k]:.2%}", f"{s.sum(1).mean():.3f}", f"{(s.sum(1) == 0).mean():.1%}", f"{(s.sum(1) > 1).mean():.1%}"] for k, s in sets.items()]
+rows = [[{"t1": "T = 1", "fitted": "fitted T"}[k], *(f"{m:.3f} ({d:.3f})" for m, d in zip(values.mean(axis=0), values.std(axis=0)))] for k, values in found.items()]
 table("lrrrr", ["Probabilities at", "Coverage", "Mean set size", "Empty sets", "Sets with several classes"], rows)
 
 # %% [markdown]
-# On the {glue:text}`what-temperature-does/n_test:,d` test examples the coverage is {glue:text}`what-temperature-does/coverage_t1:.2%` at $T = 1$ and {glue:text}`what-temperature-does/coverage_fitted:.2%` at the fitted temperature. Conformal and test parts of these sizes let it scatter around {glue:text}`what-temperature-does/coverage:.0%` with a standard deviation of about {glue:text}`what-temperature-does/coverage_error:.2%`. The mean set size is {glue:text}`what-temperature-does/set_size_t1:.3f` before and {glue:text}`what-temperature-does/set_size_fitted:.3f` after temperature scaling. The promise does not need calibrated probabilities; the size of the sets depends on how the scores compare *between* examples, which a temperature does change.
+# Means over the {glue:text}`what-temperature-does/n_networks:d` networks, in brackets their standard deviation. On the {glue:text}`what-temperature-does/n_test:,d` test examples the coverage is {glue:text}`what-temperature-does/coverage_t1:.1%` at $T = 1$ and {glue:text}`what-temperature-does/coverage_fitted:.1%` at the fitted temperature. Conformal and test parts of these sizes let it scatter around {glue:text}`what-temperature-does/coverage:.0%` with a standard deviation of about {glue:text}`what-temperature-does/coverage_error:.2%`. The mean set size is {glue:text}`what-temperature-does/set_size_t1:.3f` before and {glue:text}`what-temperature-does/set_size_fitted:.3f` after temperature scaling; it grows on {glue:text}`what-temperature-does/sets_larger:d` of the networks. The promise does not need calibrated probabilities; the size of the sets depends on how the scores compare *between* examples, which a temperature does change.
 #
 # ## Take-aways
 #
 # - One fitted number can undo a common factor: $T =$ {glue:text}`what-temperature-does/temperature:.2f` for a true factor of {glue:text}`what-temperature-does/true_temperature:g`, with mean confidence {glue:text}`what-temperature-does/mean_confidence_t1:.3f` before, {glue:text}`what-temperature-does/mean_confidence_fitted:.3f` after, and accuracy {glue:text}`what-temperature-does/accuracy:.3f` throughout.
 # - A temperature changes no order within an example. In a detector with sigmoids it changes none at all: AP stays to the last digit, while the boxes above the threshold go from {glue:text}`what-temperature-does/passed_t1:,d` to {glue:text}`what-temperature-does/passed_fitted:,d`.
 # - The same division has different roles: fitted for calibration, set by hand for sampling, used on both sides in distillation, learnt as a weight in contrastive training. The values are not exchangeable.
-# - On one test set of {glue:text}`what-temperature-does/n_test:,d`, temperature, vector, matrix and isotonic scaling reach an NLL of {glue:text}`what-temperature-does/temperature_nll:.3f`, {glue:text}`what-temperature-does/vector_nll:.3f`, {glue:text}`what-temperature-does/matrix_nll:.3f` and {glue:text}`what-temperature-does/isotonic_nll:.3f`, from {glue:text}`what-temperature-does/none_nll:.3f` without any.
+# - On one test set of {glue:text}`what-temperature-does/n_test:,d` and as a mean over {glue:text}`what-temperature-does/n_networks:d` networks, temperature, vector, matrix and isotonic scaling reach an NLL of {glue:text}`what-temperature-does/temperature_nll:.3f`, {glue:text}`what-temperature-does/vector_nll:.3f`, {glue:text}`what-temperature-does/matrix_nll:.3f` and {glue:text}`what-temperature-does/isotonic_nll:.3f`, from {glue:text}`what-temperature-does/none_nll:.3f` without any.
 # - Conformal sets keep their coverage with or without calibrated probabilities; it is a statement about sets on average, not about one probability.
 #
 # ## Exercises
@@ -705,7 +746,7 @@ def three_times(size, key):
     """A fresh sample in which class 0 comes three times as often."""
     x, y = draw(3 * size, key)
     kept = (y == 0).numpy() | (np.random.default_rng(key).random(3 * size) < 1 / 3)
-    return plain(x[kept]).double().numpy(), y[kept].numpy()
+    return plain(x[kept]).numpy(), y[kept].numpy()
 
 
 shift = np.eye(n_blobs)[0]  # adds 1 to the logits of class 0
@@ -719,6 +760,7 @@ y_small = torch.multinomial((z_small / 0.5).softmax(dim=1), 1, generator=generat
 small = fit_temperature(z_small.numpy(), y_small).temperature
 pass_07 = {t: int((1 / (1 + np.exp(-z_box / t)) >= 0.7).sum()) for t in (1.0, 2.0)}
 glue(
+    first_temperature=fitted["temperature"].temperature_, first_nll=test_nll(TemperatureScaling(), (z_cal, y_cal), (z_test, y_hold)),
     shifted_refit=TemperatureScaling().fit(z_cal + shift, y_cal).temperature_, often_none=nll(*often_test),
     small_accuracy=accuracy(z_small.numpy(), y_small), small_t1=softmax(z_small.numpy()).max(1).mean(), small_fitted=softmax(z_small.numpy(), small).max(1).mean(), small_temperature=small,
     pass_07_t1=pass_07[1.0], pass_07_t2=pass_07[2.0],
@@ -729,8 +771,8 @@ glue(
 #
 #    :::{dropdown} Answer
 #    The softmax does not see a constant that all logits of a row share, so the first changes nothing. The second favours a class. With 1 added to the logits of class 0
-#    of the network above, the fitted temperature goes from {glue:text}`what-temperature-does/blob_temperature:.3f` to {glue:text}`shifted_refit:.3f` and its NLL from
-#    {glue:text}`what-temperature-does/temperature_nll:.3f` to {glue:text}`shifted_temperature:.3f`. Vector and matrix scaling have an offset per class and undo the shift exactly: their NLL stays
+#    of the first network above, the fitted temperature goes from {glue:text}`first_temperature:.3f` to {glue:text}`shifted_refit:.3f` and its NLL from
+#    {glue:text}`first_nll:.3f` to {glue:text}`shifted_temperature:.3f`. Vector and matrix scaling have an offset per class and undo the shift exactly: their NLL stays
 #    {glue:text}`shifted_vector:.3f` and {glue:text}`shifted_matrix:.3f`.
 #    :::
 #
