@@ -10,8 +10,8 @@ passes over the logits run in float32 (`calib.objective`). A score at a fitted t
 in log T, at most 0.2. A share of the soft-label gap divides by the gap: on CIFAR-10H, slope 0.015 over 0.001, the low
 end of the gap's interval, is 2e-8 for each of the two terms. Hence 1e-7 for what is computed from float64 or given
 logits. One page draws its logits in float32 and means over them in float32: a few units of 2**-24, hence 1e-6.
-Networks that a page trains are trained in float64, since training amplifies the last bits step by step; what it makes of
-them stays below 1e-8, and is bound by the same two tolerances.
+Networks that a page trains are trained in float64, since training amplifies the last bits step by step; what it makes
+of them stays below 1e-8, and is bound by the same two tolerances.
 
 All of this was measured: every page, under the instructions that older processors and processors of another maker have
 (``tests/measure/variation.py``). ARM could not be had.

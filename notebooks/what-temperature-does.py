@@ -612,7 +612,7 @@ def judge(p, label, base):
 
 def describe(network):
     """Every number of one network that the page tells, by name."""
-    plain, z_cal, z_test, fitted, outputs, pairs = network
+    plain, _, z_test, fitted, outputs, pairs = network
     scores = {k: judge(p, y_hold, outputs["none"]) for k, p in outputs.items()} | {k: judge(p, y_hold[pair_test], pairs["two_none"]) for k, p in pairs.items()}
     confidence, correct = top_label(softmax(plain(x_train).numpy()), y_train.numpy())
     return {
