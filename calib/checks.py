@@ -84,11 +84,14 @@ def as_probabilities(probabilities, name="probabilities"):
             f"(are these {hint})"
         )
     sums = probabilities.sum(axis=1, dtype=np.float64)
-    tolerance = max(1e-6, 2 * float(np.finfo(probabilities.dtype).eps))
+    precision, n_classes = np.finfo(probabilities.dtype), probabilities.shape[1]
+    rounded = 2 * float(precision.eps) + n_classes * float(precision.smallest_subnormal)
+    # the sum of K exponentials that divided them may have been one in single precision
+    tolerance = max(1e-6, rounded, np.sqrt(n_classes) * float(np.finfo(np.float32).eps))
     bad = np.abs(sums - 1) > tolerance
     if bad.any():
         row = _first(bad)
-        raise ValueError(f"{name}: expected rows that sum to 1, got {sums[row]:.6g} in row {row}")
+        raise ValueError(f"{name}: expected rows that sum to 1, got {sums[row]:.10g} in row {row}")
     return probabilities
 
 

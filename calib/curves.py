@@ -155,6 +155,8 @@ def bootstrap_weights(n, clusters=None, replicates=2000, seed=113):
     (True, {3.0})
     """
     members = np.arange(n) if clusters is None else as_clusters(clusters, n)[1]
+    if members.max() == 0:
+        raise ValueError(f"clusters: expected at least two different names, got one for all {n} rows")
     return _weights_of(members.astype(np.int64).tobytes(), replicates, seed)
 
 

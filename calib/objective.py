@@ -9,6 +9,7 @@ import numpy as np
 from calib.checks import as_matrix, as_targets, refuse_nonfinite
 from calib.tiles import FEW_CLASSES, each, tiles
 
+BURIED = -1e30  # a logit so far below the largest is a masked class: no temperature gives it any probability
 SMALL = 1 << 15  # up to so many numbers float64 throughout costs nothing
 
 
@@ -38,7 +39,7 @@ class Objective:
         self.resolution = max(1e-12, float(np.finfo(self.dtype).eps) if single else 0)
         self.tiles = tiles(n, n_classes)
         self.top = np.empty(n, self.dtype)
-        self.kept = {}
+        self.kept, self.buried = {}, np.zeros(len(self.tiles), dtype=bool)
         at_target, spread, self.masked = zip(*each(self._prepare, range(len(self.tiles))))
         self.at_target = float(np.sum(at_target)) / n
         self.spread = float(np.sum(spread))
@@ -77,9 +78,13 @@ class Objective:
         if not np.isfinite(self.top[rows]).all():
             refuse_nonfinite(self.logits)
         margins = self._margins(i)
+        spread = float(margins.sum(dtype=np.float64))
+        if spread < BURIED:
+            self.buried[i] = True
+            margins = self._margins(i)
+            spread = float(margins.sum(dtype=np.float64))
         if len(self.tiles) == 1:
             self.kept[0] = margins
-        spread = float(margins.sum(dtype=np.float64))
         masked = spread == -np.inf
         if masked:
             spread = float(margins.sum(dtype=np.float64, where=np.isfinite(margins)))
@@ -103,7 +108,11 @@ class Objective:
             return self.kept[i]
         rows = self.tiles[i]
         top = self.top[rows] if self.turned else self.top[rows, None]
-        return np.subtract(self._turn(self.logits[rows]), top, dtype=self.dtype, order="C")
+        with np.errstate(over="ignore"):
+            margins = np.subtract(self._turn(self.logits[rows]), top, dtype=self.dtype, order="C")
+        if self.buried[i]:
+            margins[margins < BURIED] = -np.inf
+        return margins
 
     def _at_target(self, margins, targets):
         """Mean margin of each row under its target, (n,)."""

@@ -75,7 +75,10 @@ def gap_parts(validation, soft, overlap_declared=False):
 def fit_steps(validation, soft):
     """The four temperatures, in the order of `STEPS`."""
     check_classes(validation, soft)
-    first, _ = halves(soft)
+    return _fit_on(validation, halves(soft)[0])
+
+
+def _fit_on(validation, first):
     fits = (
         fit_temperature(validation.logits, validation.labels),
         fit_temperature(first.logits, first.labels),
@@ -171,6 +174,48 @@ def shuffled_scores(curves, draws=200, seed=113):
     first = (places < n_soft // 2).astype(np.float64)
     fits = ((np.ones((1, n)), curves[0]), *((first, of_step) for of_step in curves[1:]))
     return weighted_scores(fits, (1 - first, curves[-1]))
+
+
+def both_orders(validation, soft):
+    """Parts with the halves in the order of the file, and with the second half fitted and the first judged, (2, 4).
+
+    Their mean is the cross-fitted estimate: every example is fitted once and judged once.
+    """
+    check_classes(validation, soft)
+    first, second = halves(soft)
+    found = []
+    for fitted, judged in ((first, second), (second, first)):
+        probabilities = [softmax(judged.logits, T) for T in _fit_on(validation, fitted)]
+        found.append(parts_of([squared_distance(p, judged.distributions).mean() for p in probabilities]))
+    return np.array(found)
+
+
+def crossfitted_parts(curves, clusters=None, replicates=2000, seed=113):
+    """Cross-fitted parts in each replicate: clusters drawn anew, halves drawn anew, all temperatures fitted in each.
+
+    So their spread holds which examples were drawn, which of them were fitted and which judged.
+
+    Parameters
+    ----------
+    curves : tuple of ndarray
+        From `step_curves`.
+    clusters : array_like, optional
+        As in `refitted_scores`.
+    replicates, seed : int
+
+    Returns
+    -------
+    ndarray (replicates, 4)
+        `PARTS`, mean of both orders of the halves.
+    """
+    n, n_soft = len(curves[0]), len(curves[1])
+    validation, soft = np.split(bootstrap_weights(n + n_soft, clusters, replicates, seed), [n], axis=1)
+    places = np.random.default_rng([seed, 1]).permuted(np.tile(np.arange(n_soft), (replicates, 1)), axis=1)
+    first = soft * (places < n_soft // 2)
+    orders = ((first, soft - first), (soft - first, first))
+    fits = [((validation, curves[0]), *((fitted, of_step) for of_step in curves[1:])) for fitted, _ in orders]
+    scores = [weighted_scores(fit, (judged, curves[-1])) for fit, (_, judged) in zip(fits, orders)]
+    return np.mean([parts_of(one) for one in scores], axis=0)
 
 
 def weighted_scores(fits, judged):

@@ -145,13 +145,15 @@ def wilson_interval(successes, totals):
     ([0.5958], [0.9821])
     """
     successes, totals = np.asarray(successes, dtype=np.float64), np.asarray(totals, dtype=np.float64)
-    if (successes < 0).any() or (successes > totals).any():
-        raise ValueError("successes: expected numbers from 0 to the totals")
+    if not (np.isfinite(totals) & (totals >= 0)).all():
+        raise ValueError(f"totals: expected finite numbers of 0 or more, got {totals}")
+    if not ((successes >= 0) & (successes <= totals)).all():  # false for NaN
+        raise ValueError(f"successes: expected numbers from 0 to the totals, got {successes} of {totals}")
     n = np.where(totals > 0, totals, np.nan)
     share = successes / n
     centre = (share + Z95**2 / (2 * n)) / (1 + Z95**2 / n)
     half = Z95 / (1 + Z95**2 / n) * np.sqrt(share * (1 - share) / n + Z95**2 / (4 * n**2))
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+    return np.clip(centre - half, 0.0, share), np.clip(centre + half, share, 1.0)  # rounded, an end may pass the share
 
 
 @dataclass(frozen=True, eq=False)

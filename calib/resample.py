@@ -57,6 +57,8 @@ def bootstrap_mean(values, indices):
     [1.0, 1.5]
     """
     values = np.asarray(values)
+    if values.ndim not in (1, 2):
+        raise ValueError(f"values: expected shape (n,) or (n, m), got shape {values.shape} of type {values.dtype}")
     columns = as_floats("values", values if values.ndim == 2 else values[:, None], 2).astype(np.float64, copy=False)
     if not np.isfinite(columns).all():
         row = int((~np.isfinite(columns)).any(axis=1).argmax())
@@ -150,6 +152,8 @@ def _blocks(indices, n):
         if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
             shape = f"shape {array.shape} of type {array.dtype}"
             raise ValueError(f"indices: expected integers (replicates, n), got {shape}")
+        if array.shape[0] == n != array.shape[1]:
+            raise ValueError(f"indices: expected shape (replicates, {n}), got {array.shape}; is it the transpose?")
         if array.min() < 0 or array.max() >= n:
             raise ValueError(f"indices: expected values from 0 to {n - 1}, got {array.min()} to {array.max()}")
         step = max(1, BLOCK // max(n, array.shape[1]))

@@ -65,6 +65,8 @@ def trend_p(groups):
     >>> round(1 / trend_p([[1, 2, 3], [4, 5, 6], [7, 8, 9]]))
     1680
     """
+    if len(groups) != 3:
+        raise ValueError(f"groups: expected three, got {len(groups)}")
     values, places = np.concatenate(groups), set(range(sum(map(len, groups))))
     deals = [
         (first, second, places - {*first, *second})

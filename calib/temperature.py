@@ -98,6 +98,9 @@ def bisect_temperature(logits, targets, bounds=BOUNDS, steps=100):
         value, slope = problem.nll(beta)[1:3]
         trace.append((beta, value, slope))
         low, high = (beta, high) if slope < 0 else (low, beta)
+    if high - low > 1e-6 * high:
+        ends = f"{1 / high:.3g} and {1 / low:.3g}"
+        raise ValueError(f"steps: expected enough to find T to six digits, got {steps}, which leave it between {ends}")
     return _result(beta, trace, bounds)
 
 
@@ -113,6 +116,7 @@ class TemperatureScaling:
     ----------
     temperature_ : float
     fit_ : TemperatureFit
+    n_classes_ : int
 
     Examples
     --------
@@ -129,12 +133,15 @@ class TemperatureScaling:
         """Fit the temperature; returns self. An earlier fit leaves no trace."""
         self.fit_ = fit_temperature(logits, targets, self.objective, self.bounds)
         self.temperature_ = self.fit_.temperature
+        self.n_classes_ = np.shape(logits)[1]
         return self
 
     def predict_proba(self, logits):
         """Softmax of the logits at the fitted temperature, float64 (n, K)."""
         if not hasattr(self, "temperature_"):
             raise ValueError("TemperatureScaling: expected a fitted object; call fit(logits, targets) first")
+        if np.ndim(logits) == 2 and np.shape(logits)[1] != self.n_classes_:
+            raise ValueError(f"logits: expected {self.n_classes_} columns, as in fit, got {np.shape(logits)[1]}")
         return softmax(logits, self.temperature_)
 
 

@@ -41,6 +41,7 @@ from calib.published import printed, rows
 from calib.reliability import wilson_interval
 from calib.resample import bootstrap_indices, bootstrap_mean, interval
 from calib.results import glue, record
+from calib.uncertainty import temperature_interval
 
 plt.style.use("calib.paper")
 RUN = "sst2-isolated-fit"
@@ -116,6 +117,7 @@ record(
 fit = bisect_temperature(calibration.logits, calibration.labels, bounds=bounds, steps=steps)
 second = fit_temperature(calibration.logits, calibration.labels, bounds=bounds)  # Newton's iteration
 temperature = fit.temperature  # frozen from here on
+temperature_low, temperature_high = temperature_interval(calibration.logits, calibration.labels)
 
 d = calibration.logits[:, 1].astype(float) - calibration.logits[:, 0]
 gradient_direct = np.mean(d * (expit(d / temperature) - calibration.labels))
@@ -126,6 +128,8 @@ still = int(np.flatnonzero(fit.trace[:, 0] != temperature).max(initial=-1)) + 2 
 record(
     RUN,
     temperature=temperature,
+    temperature_low=temperature_low,
+    temperature_high=temperature_high,
     bound_low=bounds[0],
     bound_high=bounds[1],
     steps=fit.iterations,
@@ -139,6 +143,10 @@ record(
     solver_difference=abs(second.temperature - temperature),
     published_solver_difference=float(printed(SOURCE, "independent recomputation", "temperature_difference_at_most")),
 );
+
+# %% [markdown]
+# The fit is $T =$ {glue:text}`sst2-isolated-fit/temperature:.2f`, 95% interval {glue:text}`sst2-isolated-fit/temperature_low:.2f` to {glue:text}`sst2-isolated-fit/temperature_high:.2f`: other sentences of the
+# same kind would give another temperature within about this range (`calib.uncertainty.temperature_interval`).
 
 # %% tags=["hide-input"]
 shown = min(16, fit.iterations)

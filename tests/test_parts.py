@@ -13,6 +13,8 @@ from calib.parts import (
     ISOTONIC_PARTS,
     PARTS,
     STEPS,
+    both_orders,
+    crossfitted_parts,
     fit_steps,
     gap_parts,
     isotonic_scores,
@@ -121,6 +123,23 @@ def test_intervals_with_refits_cover_and_those_with_fixed_fits_are_too_short_for
     inside, fixed = np.mean(inside, axis=0), np.mean(fixed, axis=0)
     assert np.all(inside > 0.85)
     assert np.all(fixed[:2] < inside[:2] - 0.2)
+
+
+def test_both_orders_are_those_of_the_halves_and_of_the_halves_swapped(one):
+    validation, soft = one
+    swapped = soft.select(np.roll(np.arange(len(soft)), len(soft) // 2))
+    expected = [[gap_parts(validation, each)[part] for part in PARTS] for each in (soft, swapped)]
+    assert both_orders(validation, soft) == pytest.approx(np.array(expected), abs=1e-12)
+
+
+def test_the_interval_of_the_cross_fitted_parts_holds_both_orders_and_covers(one):
+    _, truth = expected("both")
+    inside = []
+    for seed in range(40):
+        validation, soft = study("both", 1200, seed + 2000)
+        low, high = interval(crossfitted_parts(step_curves(validation, soft), np.arange(2400), 200, seed))
+        inside.append((low <= truth) & (truth <= high))
+    assert np.all(np.mean(inside, axis=0) > 0.85)
 
 
 def test_clusters_widen_the_interval_where_items_share_noise():

@@ -54,6 +54,11 @@ def promised():
             for seed in seeds:
                 names |= {f"gap/{dataset}/{model}/{seed}/{protocol}": GAP for protocol in ("paper", "clean")}
                 names[f"budget/{dataset}/{model}/{seed}"] = BUDGET
+                names[f"own-votes/{dataset}/{model}/{seed}"] = "closed_one closed_five closed_majority T_one".split()
+        for protocol in ("paper", "clean"):
+            names[f"three-parts/{dataset}/{protocol}"] = [
+                f"share_label_{name}" for name in "swapped crossfit crossfit_low crossfit_high".split()
+            ]
     for model, seed in product(TRAINED, (42, 123, 456)):
         names[f"gap/cifar10h/{model}/{seed}/paper"] = [*GAP, "images"]
     return names

@@ -117,6 +117,7 @@ def setup(app):
     app.connect("html-page-context", site_shell.no_idle_mathjax, priority=600)
     app.connect("html-collect-pages", site_shell.page_for_lost_readers)
     app.connect("build-finished", site_shell.write_sitemap)
+    app.connect("build-finished", site_shell.serve_all_files)
     app.add_directive("data-table", DataTable)
     app.add_directive("notebook-figure", NotebookFigure)
     return {"parallel_read_safe": True}

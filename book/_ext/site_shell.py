@@ -11,10 +11,22 @@ FRONT_FIGURE = "_images/fig-gap.png"
 LENGTH = 250  # characters of a description that search engines still show
 
 
+def address_of(app):
+    """Public address of the site, with the final slash without which its last part would be replaced; or nothing."""
+    base = app.config.html_baseurl
+    return base if not base or base.endswith("/") else f"{base}/"
+
+
+def serve_all_files(app, exception):
+    """Let GitHub Pages serve folders whose name begins with an underscore."""
+    if not exception and app.builder.name == "html":
+        (Path(app.outdir) / ".nojekyll").touch()
+
+
 def describe_page(app, pagename, templatename, context, doctree):
     """Add a description and what a shared link shows: the first paragraph and, on a public site, the first figure."""
     root = app.config.root_doc
-    base = app.config.html_baseurl
+    base = address_of(app)
     page = doctree or app.env.get_doctree(root)
     description = first_paragraph(page)
     title = html.unescape(re.sub("<[^>]+>", "", context.get("title", "")))
@@ -49,7 +61,7 @@ def page_for_lost_readers(app):
 def root_of_addresses(app, pagename, templatename, context, doctree):
     """Let all addresses of the page for lost readers start at the root of the site, whatever was asked for."""
     if pagename == "404":
-        path = urlparse(app.config.html_baseurl).path or "/"
+        path = urlparse(address_of(app)).path or "/"
         context["metatags"] = f'<base href="{path}" />' + context["metatags"]
 
 
@@ -68,7 +80,7 @@ def mend_roles(app, pagename, templatename, context, doctree):
 
 def write_sitemap(app, exception):
     """List all pages for search engines, where the public address is known."""
-    base = app.config.html_baseurl
+    base = address_of(app)
     if exception or not base or app.builder.name != "html":
         return
     addresses = [urljoin(base, app.builder.get_target_uri(name)) for name in sorted(app.env.found_docs)]

@@ -8,6 +8,7 @@ from calib.data.loaders import (
     load_cross_validated,
     load_dogah2026,
     load_original_labels,
+    load_original_votes,
     load_soft_labels,
     load_sst2,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "load_cross_validated",
     "load_dogah2026",
     "load_original_labels",
+    "load_original_votes",
     "load_soft_labels",
     "load_sst2",
 ]

@@ -161,6 +161,19 @@ def load_original_labels(subset):
     return {item["uid"]: letters.index(item["old_label"]) for item in items}
 
 
+def load_original_votes(subset):
+    """The votes that SNLI or MNLI itself has on each ChaosNLI item, by uid: `old_labels`, five, of which three agree.
+
+    Returns
+    -------
+    dict of str to list of int
+        Counts in the order entailment, neutral, contradiction; a few pairs of SNLI have four votes.
+    """
+    votes_name, _ = _names_in_files(subset)
+    items = _json_lines(f"chaosnli/chaosNLI_{votes_name}.jsonl")
+    return {item["uid"]: [item["old_labels"].count(name) for name in NLI_CLASSES] for item in items}
+
+
 def load_cross_validated():
     """A second predictor of the CIFAR-10 test images, with the votes of CIFAR-10H and no validation set.
 
@@ -254,6 +267,8 @@ def load_json_lines(content):
     """Read one JSON value per line; lines that are none, or that nest without end, are refused."""
     values = []
     for number, line in enumerate(content.splitlines(), start=1):
+        if not line.strip():
+            continue
         try:
             values.append(json.loads(line))
         except (ValueError, RecursionError) as error:

@@ -1,0 +1,92 @@
+"""Input that gave a wrong answer or a raw error before: each case stands for its kind."""
+
+import numpy as np
+import pytest
+
+from calib import TemperatureScaling, bisect_temperature, brier, fit_temperature
+from calib.curves import bootstrap_weights
+from calib.data.loaders import load_json_lines
+from calib.reliability import wilson_interval
+from calib.resample import bootstrap_ece, bootstrap_indices, bootstrap_mean
+from calib.seeds import trend_p
+
+
+@pytest.mark.parametrize("n_classes", [5_000, 50_000, 128_000])
+def test_a_softmax_in_single_precision_is_one_for_many_classes_too(n_classes):
+    logits = np.random.default_rng(0).normal(size=(4, n_classes)).astype(np.float32)
+    weights = np.exp(logits)
+    probabilities = weights / weights.sum(axis=1, keepdims=True)
+    assert 0 < brier(probabilities, [0, 1, 2, 3]) < 2
+
+
+def test_rows_that_do_not_sum_to_one_are_told_to_the_digits_that_matter():
+    with pytest.raises(ValueError, match=r"got 1\.00002 in row 0"):
+        brier([[0.50002, 0.5]], [0])
+
+
+def test_a_wilson_interval_holds_its_share_and_stays_between_0_and_1():
+    totals = np.repeat(np.arange(1, 401), 2)
+    successes = np.where(np.arange(800) % 2, totals, 0)
+    low, high = wilson_interval(successes, totals)
+    share = successes / totals
+    assert ((low >= 0) & (low <= share) & (share <= high) & (high <= 1)).all()
+
+
+@pytest.mark.parametrize(
+    ("successes", "totals", "named"),
+    [([0], [-1], "totals"), ([1], [np.inf], "totals"), ([0], [np.nan], "totals"), ([np.nan], [4], "successes")],
+)
+def test_counts_that_are_none_have_no_wilson_interval(successes, totals, named):
+    with pytest.raises(ValueError, match=f"^{named}: expected"):
+        wilson_interval(successes, totals)
+
+
+@pytest.mark.parametrize("resampled", [bootstrap_mean, lambda x, indices: bootstrap_ece(x, x > 0.5, [5], indices)])
+def test_transposed_indices_are_refused(resampled):
+    values = np.random.default_rng(0).random(50)
+    indices = bootstrap_indices(50, replicates=20)
+    assert len(resampled(values, indices)) == 20
+    with pytest.raises(ValueError, match="^indices: .*transpose"):
+        resampled(values, indices.T)
+
+
+@pytest.mark.parametrize("values", [3.0, "abc", ["a", "b"]])
+def test_what_is_no_column_of_numbers_is_named(values):
+    with pytest.raises(ValueError, match="^values: expected"):
+        bootstrap_mean(values, [[0, 0]])
+
+
+def test_one_cluster_has_no_interval():
+    with pytest.raises(ValueError, match="^clusters: expected at least two"):
+        bootstrap_weights(500, ["a"] * 500)
+
+
+def test_a_blank_line_between_json_lines_is_passed_over():
+    assert load_json_lines(b'{"a": 1}\n\n{"b": 2}\n') == [{"a": 1}, {"b": 2}]
+
+
+@pytest.mark.parametrize("mask", [np.finfo(np.float32).min, -3e38, -1e37, -1e31])
+@pytest.mark.parametrize("temperature", [0.5, 0.01])
+@pytest.mark.parametrize("fit", [fit_temperature, bisect_temperature])
+@pytest.mark.filterwarnings("error")
+def test_a_mask_beyond_the_range_of_the_type_leaves_the_fit_as_it_is(mask, temperature, fit):
+    rows = np.float32([temperature * np.log(3), 0, mask])
+    found = fit(np.tile(rows, (12_000, 1)), np.tile([0, 0, 0, 1], 3_000))
+    assert found.identified and found.temperature == pytest.approx(temperature, rel=1e-5)
+    assert found.objective == pytest.approx(0.56234, abs=1e-5)
+
+
+def test_too_few_bisections_are_refused():
+    with pytest.raises(ValueError, match="^steps: expected enough"):
+        bisect_temperature([[6.0, 0.0]] * 4, [0, 0, 0, 1], steps=20)
+
+
+def test_another_number_of_classes_than_in_the_fit_is_refused():
+    scaling = TemperatureScaling().fit([[6.0, 0.0]] * 4, [0, 0, 0, 1])
+    with pytest.raises(ValueError, match="^logits: expected 2 columns"):
+        scaling.predict_proba([[1.0, 2.0, 3.0]])
+
+
+def test_a_trend_over_four_groups_is_refused():
+    with pytest.raises(ValueError, match="^groups: expected three"):
+        trend_p([[1, 2], [3, 4], [5, 6], [7, 8]])
