@@ -239,8 +239,8 @@ rows = [[meaning, variation["numbers"][kind], f"{TOLERANCES[kind]:g}", *(f"{size
 table("lrr" + "r" * len(variation["largest"]), ["Kind", "Numbers", "Tolerance", *variation["largest"]], rows)
 
 # %% [markdown]
-# Differences are relative where the number is above 1. Of the {glue:text}`can-you-trust-the-numbers/n_compared:,d` numbers of all
-# sections {glue:text}`can-you-trust-the-numbers/moved_exact:s` of the exact ones moved, and those computed from given logits by at most
+# Differences are relative where the number is above 1. Of the {glue:text}`can-you-trust-the-numbers/n_compared:,d` numbers that all
+# sections had when this was measured, {glue:text}`can-you-trust-the-numbers/moved_exact:s` of the exact ones moved, and those computed from given logits by at most
 # {glue:text}`can-you-trust-the-numbers/largest_double:.0e`. Training amplifies the last bits: networks trained on a page in single precision gave other counts
 # on another processor. So they are trained in double precision, and what depends on the start of a training is shown over several. "AVX-512 off" to "baseline" are the libraries' own switches to
 # the instructions of older processors; "MKL of another maker" makes that library take the code path that it keeps for processors of the maker it comes from. ARM processors could not be tried.
