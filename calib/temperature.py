@@ -140,9 +140,11 @@ class TemperatureScaling:
         """Softmax of the logits at the fitted temperature, float64 (n, K)."""
         if not hasattr(self, "temperature_"):
             raise ValueError("TemperatureScaling: expected a fitted object; call fit(logits, targets) first")
-        if np.ndim(logits) == 2 and np.shape(logits)[1] != self.n_classes_:
-            raise ValueError(f"logits: expected {self.n_classes_} columns, as in fit, got {np.shape(logits)[1]}")
-        return softmax(logits, self.temperature_)
+        probabilities = softmax(logits, self.temperature_)
+        n_classes = probabilities.shape[1]
+        if n_classes != self.n_classes_:
+            raise ValueError(f"logits: expected {self.n_classes_} columns, as in fit, got {n_classes}")
+        return probabilities
 
 
 def _check_bounds(bounds):
