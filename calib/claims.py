@@ -1,8 +1,9 @@
 """The claims of the soft-label gap paper (Dogah 2026), each with the rule that decides it from the per-seed results.
 
 A printed value is a mean over training seeds, as the paper says of all its values, and agrees if the mean, rounded
-half up, shows the printed digits. Where a sentence leaves open how to average, every way must agree. A sentence about
-a sign or an order must be true of the single runs too.
+half up, shows the printed digits. A sentence is *shown* if the files bear it out in every reading that it leaves open:
+every way to average, and, for a sign or an order, the single runs too. It is *not shown* if they do so in one reading,
+or for the means alone, and *contradicted* if in none.
 """
 
 from collections.abc import Callable

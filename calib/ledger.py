@@ -6,14 +6,18 @@ from calib.published import NUMBER, as_printed
 
 VERDICTS = {
     "exact": "Equal to the printed value in every digit.",
-    "holds": "A claim that the figures bear out, or a bound that is kept.",
-    "holds with a qualification": "A claim that is true with the restriction given in its row.",
+    "not equal": "Should be equal in every digit and is not.",
+    "shown": "A claim that the figures bear out in every reading it leaves open; a bound that is kept.",
+    "not shown": "A claim that the figures bear out in one reading only, or for means and not for single runs.",
+    "contradicted": "A claim that the figures bear out in no reading; a bound that is not kept.",
+    "rounding": "A bound of a few last bits of float64, exceeded by sums in another order: no fault of the source.",
     "close": "Another split of the same data; the printed value is in the central 95% of random splits.",
     "not close": "Another split of the same data; the printed value is outside the central 95% of random splits.",
-    "does not hold": "Should be equal in every digit and is not; a claim that the figures refute; a bound not kept.",
     "context": "Shown for comparison; no verdict is claimed.",
     "pending": "Nothing in this build decides it; the row says why.",
 }
+ROUNDING = 1e-14
+"""Between scores of at most 2: less than fifty times the distance of neighbouring numbers."""
 
 
 def ledger(results, rows):
@@ -41,7 +45,7 @@ def ledger(results, rows):
     Notes
     -----
     A row from another split is judged by ``splits_<name>_low`` and ``splits_<name>_high`` of the same run. A claim is
-    decided by the text recorded under its name, ``"holds"`` or ``"holds: what came out"``, with any verdict in front.
+    decided by the text recorded under its name, ``"shown"`` or ``"shown: what came out"``, with any verdict in front.
 
     Examples
     --------
@@ -58,7 +62,7 @@ def _determined(results, row):
     if not row["ours"]:
         return {"verdict": "pending"}
     compared = _compare(results, row)
-    return compared | {"verdict": "exact" if compared["reproduced"] == row["printed"] else "does not hold"}
+    return compared | {"verdict": "exact" if compared["reproduced"] == row["printed"] else "not equal"}
 
 
 def _other_split(results, row):
@@ -79,8 +83,9 @@ def _other_split(results, row):
 
 def _bound(results, row):
     [value] = _values(results, row)
-    kept = value <= float(row["printed"])
-    return {"reproduced": f"{value:.0e}".replace("e-0", "e-"), "verdict": "holds" if kept else "does not hold"}
+    missed = "rounding" if value <= ROUNDING else "contradicted"
+    verdict = "shown" if value <= float(row["printed"]) else missed
+    return {"reproduced": f"{value:.0e}".replace("e-0", "e-"), "verdict": verdict}
 
 
 def _claim(results, row):

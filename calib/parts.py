@@ -21,13 +21,21 @@ from calib.curves import bootstrap_weights, lowest, score_curves, values_at, wei
 from calib.gap import check_classes, halves
 from calib.isotonic import IsotonicCalibration
 from calib.predictions import count_overlap
-from calib.probabilities import softmax
+from calib.probabilities import log_softmax, softmax
 from calib.resample import interval
-from calib.scores import squared_distance
+from calib.scores import cross_entropy, squared_distance
 from calib.temperature import fit_temperature
 
 STEPS = ("hard", "population", "soft_nll", "oracle")
 PARTS = ("gap_population", "gap_label", "gap_objective", "gap")
+FITS = ("hard", "hard_brier", "population", "population_brier", "soft_nll", "oracle")
+"""The steps, and what lies on the other ways from the first to the last: hard labels, fitted by the Brier score."""
+ORDERS = {
+    ("population", "label", "objective"): STEPS,
+    ("population", "objective", "label"): ("hard", "population", "population_brier", "oracle"),
+    ("objective", "population", "label"): ("hard", "hard_brier", "population_brier", "oracle"),
+}
+"""Orders of the changes, and the fits on the way. Labels come after the population: only the halves have votes."""
 ISOTONIC_PARTS = ("iso_gap_population", "iso_gap_label", "iso_gap")
 GRID = np.geomspace(0.4, 16, 187)
 """Temperatures of the resampled fits, in steps of 2%."""
@@ -78,14 +86,16 @@ def fit_steps(validation, soft):
     return _fit_on(validation, halves(soft)[0])
 
 
-def _fit_on(validation, first):
-    fits = (
-        fit_temperature(validation.logits, validation.labels),
-        fit_temperature(first.logits, first.labels),
-        fit_temperature(first.logits, first.distributions),
-        fit_temperature(first.logits, first.distributions, objective="brier"),
-    )
-    return [fit.temperature for fit in fits]
+def _fit_on(validation, first, steps=STEPS):
+    fitted_to = {
+        "hard": (validation.logits, validation.labels, "nll"),
+        "hard_brier": (validation.logits, validation.labels, "brier"),
+        "population": (first.logits, first.labels, "nll"),
+        "population_brier": (first.logits, first.labels, "brier"),
+        "soft_nll": (first.logits, first.distributions, "nll"),
+        "oracle": (first.logits, first.distributions, "brier"),
+    }
+    return [fit_temperature(*fitted_to[step]).temperature for step in steps]
 
 
 def temperature_scores(soft, temperatures):
@@ -164,7 +174,7 @@ def refitted_scores(curves, clusters, replicates=2000, seed=113):
     weights = bootstrap_weights(n + n_soft, clusters, replicates, seed)
     validation, first, second = np.split(weights, [n, n + middle], axis=1)
     fits = ((validation, curves[0]), *((first, of_step[:middle]) for of_step in curves[1:]))
-    return weighted_scores(fits, (second, curves[-1][middle:]))
+    return scores_at(weighted_fits(fits), second, curves[-1][middle:])
 
 
 def shuffled_scores(curves, draws=200, seed=113):
@@ -173,20 +183,52 @@ def shuffled_scores(curves, draws=200, seed=113):
     places = np.random.default_rng(seed).permuted(np.tile(np.arange(n_soft), (draws, 1)), axis=1)
     first = (places < n_soft // 2).astype(np.float64)
     fits = ((np.ones((1, n)), curves[0]), *((first, of_step) for of_step in curves[1:]))
-    return weighted_scores(fits, (1 - first, curves[-1]))
+    return scores_at(weighted_fits(fits), 1 - first, curves[-1])
 
 
-def both_orders(validation, soft):
-    """Parts with the halves in the order of the file, and with the second half fitted and the first judged, (2, 4).
+def crossfitted_scores(validation, soft):
+    """Mean scores of six fits, with the halves in the order of the file, and swapped: fitted on the second.
 
-    Their mean is the cross-fitted estimate: every example is fitted once and judged once.
+    The mean of both is the cross-fitted estimate: every example is fitted once and judged once.
+
+    Returns
+    -------
+    brier, nll : ndarray (2, 6)
+        Scores against the votes, a column for each of `FITS`.
     """
     check_classes(validation, soft)
     first, second = halves(soft)
-    found = []
+    by_brier, by_nll = [], []
     for fitted, judged in ((first, second), (second, first)):
-        probabilities = [softmax(judged.logits, T) for T in _fit_on(validation, fitted)]
-        found.append(parts_of([squared_distance(p, judged.distributions).mean() for p in probabilities]))
+        temperatures, votes = _fit_on(validation, fitted, FITS), judged.distributions
+        by_brier.append([squared_distance(softmax(judged.logits, T), votes).mean() for T in temperatures])
+        by_nll.append([cross_entropy(log_softmax(judged.logits, T), votes).mean() for T in temperatures])
+    return np.array(by_brier), np.array(by_nll)
+
+
+def ordered_parts(scores):
+    """Parts of the gap for each of `ORDERS`.
+
+    Parameters
+    ----------
+    scores : ndarray (..., 6)
+        A column for each of `FITS`.
+
+    Returns
+    -------
+    ndarray (3, ..., 4)
+        `PARTS`. The mean over the orders is the Shapley value of each change (Shapley 1953), among the orders that the
+        data allow.
+
+    Examples
+    --------
+    >>> ordered_parts(np.array([8.0, 7.0, 5.0, 4.5, 2.0, 1.0])).tolist()
+    [[3.0, 3.0, 1.0, 7.0], [3.0, 3.5, 0.5, 7.0], [2.5, 3.5, 1.0, 7.0]]
+    """
+    found = []
+    for changes, fits in ORDERS.items():
+        parts = parts_of(scores[..., [FITS.index(fit) for fit in fits]])
+        found.append(parts[..., [*(changes.index(name) for name in ("population", "label", "objective")), 3]])
     return np.array(found)
 
 
@@ -205,21 +247,25 @@ def crossfitted_parts(curves, clusters=None, replicates=2000, seed=113):
 
     Returns
     -------
-    ndarray (replicates, 4)
+    by_brier : ndarray (replicates, 4)
         `PARTS`, mean of both orders of the halves.
+    by_nll : ndarray (replicates, 3)
+        Judged by the NLL of the votes: what population and labels change, and both together.
     """
     n, n_soft = len(curves[0]), len(curves[1])
     validation, soft = np.split(bootstrap_weights(n + n_soft, clusters, replicates, seed), [n], axis=1)
     places = np.random.default_rng([seed, 1]).permuted(np.tile(np.arange(n_soft), (replicates, 1)), axis=1)
     first = soft * (places < n_soft // 2)
-    orders = ((first, soft - first), (soft - first, first))
-    fits = [((validation, curves[0]), *((fitted, of_step) for of_step in curves[1:])) for fitted, _ in orders]
-    scores = [weighted_scores(fit, (judged, curves[-1])) for fit, (_, judged) in zip(fits, orders)]
-    return np.mean([parts_of(one) for one in scores], axis=0)
+    by_brier, by_nll = [], []
+    for fitted, judged in ((first, soft - first), (soft - first, first)):
+        fits = weighted_fits(((validation, curves[0]), *((fitted, of_step) for of_step in curves[1:])))
+        by_brier.append(parts_of(scores_at(fits, judged, curves[3])))
+        by_nll.append(parts_of(scores_at(fits[:3], judged, curves[2])))
+    return np.mean(by_brier, axis=0), np.mean(by_nll, axis=0)
 
 
-def weighted_scores(fits, judged):
-    """Mean scores of the steps, (r, steps), where `fits` and `judged` are pairs of weights (r, n) and curves (n, m).
+def weighted_fits(fits):
+    """Temperatures of the steps, a list of (r,), where `fits` are pairs of weights (r, n) and curves (n, m).
 
     A fit at an end of the grid is an error: the best temperature may lie beyond it.
     """
@@ -231,7 +277,12 @@ def weighted_scores(fits, judged):
                 f"T_{step}: expected resampled fits inside the grid of {_ENDS}, got {at_end.sum()} of {len(found)} "
                 f"at its ends, the first in replicate {at_end.argmax()}"
             )
-    means = weighted_means(*judged)
+    return temperatures
+
+
+def scores_at(temperatures, weights, curves):
+    """Mean score of weighted rows at each of the temperatures, (r, steps), from the curves (n, m) of the rows."""
+    means = weighted_means(weights, curves)
     return np.column_stack([values_at(means, np.broadcast_to(T, len(means)), GRID) for T in temperatures])
 
 
@@ -266,12 +317,15 @@ class PartsStudy(NamedTuple):
         `PARTS` in each replicate, fits held fixed and inside.
     random : ndarray (draws, 4)
         `PARTS` for random halves.
+    curves : tuple of ndarray
+        From `step_curves`, for other resampling.
     """
 
     found: dict
     fixed: np.ndarray
     refitted: np.ndarray
     random: np.ndarray
+    curves: tuple
 
 
 def study_parts(validation, soft, clusters=None, overlap_declared=False, replicates=2000, draws=200):
@@ -305,4 +359,4 @@ def study_parts(validation, soft, clusters=None, overlap_declared=False, replica
     found |= part_intervals(of_isotonic, ISOTONIC_PARTS)
     for part, mean, deviation in zip(PARTS, random.mean(axis=0).tolist(), random.std(axis=0).tolist()):
         found |= {f"random_{part}": mean, f"random_{part}_sd": deviation}
-    return PartsStudy(found, parts_of(fixed), parts_of(refitted), random)
+    return PartsStudy(found, parts_of(fixed), parts_of(refitted), random, curves)

@@ -23,6 +23,7 @@ from calib import (
 from calib.annotation import draw_votes
 from calib.data import cluster_names, load_soft_labels, load_sst2
 from calib.data.loaders import CIFAR10_CLASSES, SUBSETS, load_arrays
+from calib.data.loaders import NLI_CLASSES as NLI
 from calib.data.registry import read
 from calib.gap import halves, soft_label_gap
 from calib.parts import (
@@ -305,6 +306,70 @@ def test_other_draws_of_votes_agree_within_their_error(run):
         for kind, values in fits.items():
             error = recorded[f"T_{kind}_{m}_sd"] * math.sqrt(1 / draws + 1 / 200)
             assert abs(np.mean(values) - recorded[f"T_{kind}_{m}"]) < 4 * error
+
+
+def sets_of(dataset, protocol):
+    """Examples of every model of a data set, as `gap_sets` gives them."""
+    runs = [run.split("/") for run in GAP_RUNS]
+    trained_elsewhere = [run for run in runs if run[1] == dataset and run[4] == protocol and run[2][:6] != "resnet"]
+    keys = [(model, seed) for _, _, model, seed, _ in trained_elsewhere] or [("resnet110", "0")]
+    return [audit.gap_sets(**arrays_of(dataset, *key)[0], clean=protocol == "clean") for key in keys]
+
+
+SHARES = [("cifar10h", "paper"), *((f"chaosnli-{name}", protocol) for name in "sm" for protocol in ("paper", "clean"))]
+
+
+@pytest.mark.data
+@pytest.mark.site
+@pytest.mark.parametrize(("dataset", "protocol"), SHARES)
+def test_shares_of_labels_are_what_the_audit_computes(dataset, protocol):
+    sets = sets_of(dataset, protocol)
+    pairs = [(audit.six_fits(a, b, c), audit.six_fits(a, c, b)) for a, b, c in sets]
+    recorded = results.load(ROOT / "_build/results.json")[f"three-parts/{dataset}/{protocol}"]
+    assert max(audit.differences(recorded, audit.label_shares(pairs)).values()) < 1e-6
+
+
+@pytest.mark.data
+@pytest.mark.site
+@pytest.mark.parametrize("dataset", ["chaosnli-s", "chaosnli-m"])
+def test_intervals_of_cross_fitted_shares_are_what_the_audit_computes(dataset):
+    """The same draws of clusters and of halves, fitted and judged by other means."""
+    replicates = []
+    for kept, first, second in sets_of(dataset, "paper"):
+        ids = [*kept[0].tolist(), *first[0].tolist(), *second[0].tolist()]
+        clusters = [CLUSTERS[dataset](str(name)) for name in ids]
+        drawn = bootstrap_indices(len(set(clusters)))
+        n = len(first[0]) + len(second[0])
+        places = np.random.default_rng([113, 1]).permuted(np.tile(np.arange(n), (len(drawn), 1)), axis=1)
+        replicates.append(audit.crossfitted_labels(kept, first, second, clusters, drawn, places))
+    label, gap = np.mean(replicates, axis=0).T
+    recorded = results.load(ROOT / "_build/results.json")[f"three-parts/{dataset}/paper"]
+    for end, percent in (("low", 2.5), ("high", 97.5)):
+        assert audit.percentile(label / gap, percent) == pytest.approx(
+            recorded[f"share_label_crossfit_{end}"], abs=1e-4
+        )
+
+
+OWN_VOTES = [run for run in PUBLISHED if run.startswith("own-votes/")]
+
+
+@pytest.mark.data
+@pytest.mark.site
+@pytest.mark.parametrize("run", OWN_VOTES)
+def test_fits_to_the_votes_that_chose_the_examples_are_what_the_audit_computes(run):
+    _, dataset, model, seed = run.split("/")
+    kept, first, second = audit.gap_sets(**chaosnli(dataset, model, int(seed)))
+    items = map(json.loads, read(f"chaosnli/chaosNLI_{SUBSETS[dataset][0]}.jsonl").splitlines())
+    original = {item["uid"]: [item["old_labels"].count(name) for name in NLI] for item in items}
+    five = np.array([original[uid] for uid in first[0].tolist()])
+    shares = five / five.sum(axis=1, keepdims=True)
+    order = np.argsort(-shares, axis=1, kind="stable")  # as they are drawn: likely classes first
+    rng = np.random.default_rng(113).spawn(2)[1]
+    ((_, drawn),) = draw_votes(np.take_along_axis(shares, order, axis=1), [1], 200, rng)
+    audited = audit.own_votes(kept, first, second, five, order[np.arange(len(order)), drawn])
+    recorded = results.load(ROOT / "_build/results.json")[run]
+    temperatures, shares = audit.largest(recorded, audited)
+    assert len(audited) == 4 and temperatures < 2e-4 and shares < 5e-4
 
 
 # --- comparison ------------------------------------------------------------------------------------------------------

@@ -6,27 +6,29 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from calib import Predictions, brier, fit_temperature, softmax
+from calib import Predictions, brier, fit_temperature, nll, softmax
 from calib.gap import halves, soft_label_gap
 from calib.isotonic import IsotonicCalibration
 from calib.parts import (
     ISOTONIC_PARTS,
     PARTS,
     STEPS,
-    both_orders,
     crossfitted_parts,
+    crossfitted_scores,
     fit_steps,
     gap_parts,
     isotonic_scores,
+    ordered_parts,
     part_intervals,
     parts_of,
     refitted_scores,
     resampled_scores,
+    scores_at,
     shuffled_scores,
     step_curves,
     study_parts,
     temperature_scores,
-    weighted_scores,
+    weighted_fits,
 )
 from calib.resample import bootstrap_indices, interval
 
@@ -125,20 +127,48 @@ def test_intervals_with_refits_cover_and_those_with_fixed_fits_are_too_short_for
     assert np.all(fixed[:2] < inside[:2] - 0.2)
 
 
-def test_both_orders_are_those_of_the_halves_and_of_the_halves_swapped(one):
+def test_cross_fitted_scores_are_those_of_the_halves_and_of_the_halves_swapped(one):
     validation, soft = one
     swapped = soft.select(np.roll(np.arange(len(soft)), len(soft) // 2))
     expected = [[gap_parts(validation, each)[part] for part in PARTS] for each in (soft, swapped)]
-    assert both_orders(validation, soft) == pytest.approx(np.array(expected), abs=1e-12)
+    by_brier, by_nll = crossfitted_scores(validation, soft)
+    assert ordered_parts(by_brier)[0] == pytest.approx(np.array(expected), abs=1e-12)
+    for (first, second), row, losses in zip((halves(soft), halves(swapped)), by_brier, by_nll):
+        fits = [
+            (validation.logits, validation.labels),
+            (first.logits, first.labels),
+            (first.logits, first.distributions),
+        ]
+        for k, (logits, targets) in enumerate(fits):
+            for j, objective in enumerate(("nll", "brier")):
+                T = fit_temperature(logits, targets, objective).temperature
+                assert row[2 * k + j] == pytest.approx(
+                    brier(softmax(second.logits, T), second.distributions), abs=1e-12
+                )
+                assert losses[2 * k + j] == pytest.approx(nll(second.logits, second.distributions, T), abs=1e-12)
 
 
-def test_the_interval_of_the_cross_fitted_parts_holds_both_orders_and_covers(one):
+def test_every_order_of_the_changes_has_the_same_gap_and_its_parts_add_up_to_it():
+    scores = np.random.default_rng(5).random((7, 6))
+    orders = ordered_parts(scores)
+    assert orders.shape == (3, 7, 4)
+    np.testing.assert_allclose(orders[..., :3].sum(axis=-1), orders[..., 3], atol=1e-15)
+    np.testing.assert_array_equal(orders[..., 3], np.tile(scores[:, 0] - scores[:, 5], (3, 1)))
+    population, label, objective = np.moveaxis(orders[..., :3], -1, 0)
+    np.testing.assert_array_equal(label[1], label[2])
+    np.testing.assert_array_equal(population[0], population[1])
+    np.testing.assert_allclose(label[0] + objective[0], label[1] + objective[1], atol=1e-15)
+
+
+def test_intervals_of_the_cross_fitted_parts_cover_the_truth():
     _, truth = expected("both")
     inside = []
     for seed in range(40):
         validation, soft = study("both", 1200, seed + 2000)
-        low, high = interval(crossfitted_parts(step_curves(validation, soft), np.arange(2400), 200, seed))
+        by_brier, by_nll = crossfitted_parts(step_curves(validation, soft), np.arange(2400), 200, seed)
+        low, high = interval(by_brier)
         inside.append((low <= truth) & (truth <= high))
+        assert by_nll[:, :2].sum(axis=1) == pytest.approx(by_nll[:, 2], abs=1e-12)
     assert np.all(np.mean(inside, axis=0) > 0.85)
 
 
@@ -235,7 +265,7 @@ def test_fits_on_the_grid_are_the_exact_ones(one):
     curves = step_curves(validation, soft)
     ones = np.ones((1, 300))
     fits = ((np.ones((1, 600)), curves[0]), *((ones, of_step[:300]) for of_step in curves[1:]))
-    scores = weighted_scores(fits, (ones, curves[-1][300:]))
+    scores = scores_at(weighted_fits(fits), ones, curves[-1][300:])
     parts = gap_parts(validation, soft)
     assert scores[0] == pytest.approx([parts[f"brier_{step}"] for step in STEPS], abs=5e-6)
 

@@ -57,7 +57,7 @@ def promised():
                 names[f"own-votes/{dataset}/{model}/{seed}"] = "closed_one closed_five closed_majority T_one".split()
         for protocol in ("paper", "clean"):
             names[f"three-parts/{dataset}/{protocol}"] = [
-                f"share_label_{name}" for name in "swapped crossfit crossfit_low crossfit_high".split()
+                f"share_label_{name}" for name in "swapped crossfit crossfit_low crossfit_high shapley nll".split()
             ]
     for model, seed in product(TRAINED, (42, 123, 456)):
         names[f"gap/cifar10h/{model}/{seed}/paper"] = [*GAP, "images"]

@@ -25,7 +25,7 @@ HEADS = {
     "place": "Computed in",
 }
 NUMERIC = {"number", "printed", "reproduced", "difference"}
-MARKED = ("not close", "does not hold", "holds with a qualification")  # the summary names their rows
+MARKED = ("not equal", "not shown", "contradicted", "rounding", "not close")  # the summary names their rows
 
 
 class Ledger(SphinxDirective):

@@ -41,6 +41,7 @@ from calib.audit.methods import (
     two_class,
     wilson,
 )
+from calib.audit.shares import crossfitted_labels, label_shares, own_votes, six_fits
 
 __all__ = [
     "audit_binning",
@@ -52,6 +53,7 @@ __all__ = [
     "bootstrap_clusters",
     "bootstrap_ece",
     "brier",
+    "crossfitted_labels",
     "cut",
     "differences",
     "distributions",
@@ -62,16 +64,19 @@ __all__ = [
     "image_of",
     "isotonic",
     "isotonic_map",
+    "label_shares",
     "largest",
     "lowest_brier",
     "lowest_nll",
     "majority",
     "mean",
     "nll",
+    "own_votes",
     "percentile",
     "premise_of",
     "probabilities",
     "reliability",
+    "six_fits",
     "square_distances",
     "top_label",
     "two_class",
