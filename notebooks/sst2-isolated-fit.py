@@ -637,7 +637,11 @@ first_rows = [calibration.select(np.arange(m)) for m in pool_sizes]
 first_fits = [bisect_temperature(rows.logits, rows.labels, bounds=bounds, steps=steps).temperature for rows in first_rows]
 sds = [(1 / bisect_all(d[some[:, :m]], positive[some[:, :m]])).std() for m in pool_sizes]
 
+between_pools = 1 / bisect_all(d[in_audit[1:]], positive[in_audit[1:]])[:, 0] - draws  # fitted on the audit part less on the calibration part
+
 by_brier = fit_temperature(calibration.logits, calibration.labels, objective="brier", bounds=bounds).temperature
+brier_fits = [fit_temperature(predictions.logits[rows], predictions.labels[rows], objective="brier", bounds=bounds).temperature for rows in some]
+brier_more = np.array(brier_fits) - draws[: len(some)]  # paired: both objectives on the same sentences
 loss = -np.log(softmax(calibration.logits)[np.arange(len(calibration)), calibration.labels])
 rest = calibration.select(np.argsort(loss)[:-3])
 trimmed = bisect_temperature(rest.logits, rest.labels, bounds=bounds, steps=steps).temperature
@@ -645,16 +649,24 @@ trimmed = bisect_temperature(rest.logits, rest.labels, bounds=bounds, steps=step
 glue(
     swapped=swapped, swapped_nll_t1=judged["t1"]["nll"], swapped_nll_fitted=judged["fitted"]["nll"], swapped_ece_t1=judged["t1"]["ece10"], swapped_ece_fitted=judged["fitted"]["ece10"],
     pool_sizes=", ".join(map(str, pool_sizes)), first_fits=", ".join(f"{t:.2f}" for t in first_fits), sds=", ".join(f"{s:.2f}" for s in sds), n_some=len(some),
-    by_brier=by_brier, by_brier_in_sds=abs(by_brier - temperature) / max(draws.std(), 1e-12), trimmed=trimmed, trimmed_share=np.sort(loss)[-3:].sum() / loss.sum(),
+    by_brier=by_brier, trimmed=trimmed, trimmed_share=np.sort(loss)[-3:].sum() / loss.sum(),
+    swapped_more=swapped - temperature, between_mean=between_pools.mean(), between_sd=between_pools.std(),
 )  # fmt: skip
+record(
+    RUN,
+    brier_temperature_difference=by_brier - temperature,
+    splits_brier_temperature_difference_mean=brier_more.mean(),
+    splits_brier_temperature_difference_sd=brier_more.std(),
+    brier_temperature_difference_in_sds=(by_brier - temperature - brier_more.mean()) / brier_more.std(),
+);
 
 # %% [markdown]
 # 1. Swap the roles: fit on the audit pool and judge on the calibration pool. Write down beforehand which differences you expect, and of what size.
 #
 #    :::{dropdown} Answer
-#    The temperature should differ by something like the spread over splits, a standard deviation of {glue:text}`sst2-isolated-fit/splits_temperature_sd:.2f` for a pool of
-#    {glue:text}`sst2-isolated-fit/n_calibration:d`. It is {glue:text}`swapped:.3f`, against {glue:text}`sst2-isolated-fit/temperature:.3f`. On the calibration pool it takes the NLL from
-#    {glue:text}`swapped_nll_t1:.4f` to {glue:text}`swapped_nll_fitted:.4f` and the ECE from {glue:text}`swapped_ece_t1:.4f` to {glue:text}`swapped_ece_fitted:.4f`.
+#    The two pools share no sentence, so what to expect is the spread of the *difference* of two such fits: over the random splits its standard deviation is {glue:text}`between_sd:.2f`, around a mean of
+#    {glue:text}`between_mean:.2f`. The temperature is {glue:text}`swapped:.3f`, against {glue:text}`sst2-isolated-fit/temperature:.3f`, a difference of {glue:text}`swapped_more:+.2f`. On the calibration pool it takes the NLL from
+#    {glue:text}`swapped_nll_t1:.4f` to {glue:text}`swapped_nll_fitted:.4f` and the ECE from {glue:text}`swapped_ece_t1:.4f` to {glue:text}`swapped_ece_fitted:.4f`. So the order of the pools changes digits, not the conclusion: either temperature lowers the NLL of the other pool.
 #    :::
 #
 # 2. Fit on the first eighth, quarter and half of the calibration pool, in hash order, and on all of it. How does the spread of the temperature over random splits grow as the pool shrinks?
@@ -665,10 +677,13 @@ glue(
 #    varies less, and a small pool with hardly an error gives a temperature far below the others.
 #    :::
 #
-# 3. Fit the temperature by the Brier score in place of the NLL, on the same pool. Is the difference large against the spread over splits?
+# 3. Fit the temperature by the Brier score instead of the NLL, on the same pool. Is the difference an accident of the pool?
 #
 #    :::{dropdown} Answer
-#    It gives {glue:text}`by_brier:.3f` in place of {glue:text}`sst2-isolated-fit/temperature:.3f`: {glue:text}`by_brier_in_sds:.1f` standard deviations of the spread over splits.
+#    It gives {glue:text}`by_brier:.3f` instead of {glue:text}`sst2-isolated-fit/temperature:.3f`. Both are fits to the same sentences, so compare them pool by pool: over {glue:text}`n_some:d` random calibration pools the Brier fit is higher by
+#    {glue:text}`sst2-isolated-fit/splits_brier_temperature_difference_mean:.3f` on average, with a standard deviation of {glue:text}`sst2-isolated-fit/splits_brier_temperature_difference_sd:.3f`. The difference is systematic, not an accident: no temperature makes this classifier's
+#    probabilities right, and the two scores choose different compromises. On our pool it is larger than the mean by {glue:text}`sst2-isolated-fit/brier_temperature_difference_in_sds:.1f` of those standard deviations. (Divided by the spread of the temperature
+#    itself, {glue:text}`sst2-isolated-fit/splits_temperature_sd:.2f`, it would look small: that spread is common to both fits.)
 #    :::
 #
 # 4. Leave out the three calibration sentences with the largest loss at $T = 1$ and fit again. What does the answer say about what drives the fit, and why may it not be used to choose a temperature?
