@@ -492,6 +492,18 @@ record(run, coverage_difference_low=coverage_low, coverage_difference_high=cover
 # {glue:text}`binning-sensitivity/shift_20:.4f` with {glue:text}`binning-sensitivity/fine:d` (a minus sign means below). The intervals of this
 # page describe how sensitive the estimates are to the rows that happen to be in the pool. They promise no coverage.
 #
+# ## Too low or too high? What others found
+#
+# {cite:t}`kumar2019` prove that binning *under*estimates the calibration error of the continuous predictor; this page shows that an ECE is biased *upwards*. Both are right, about two different targets.
+#
+# - *With infinitely many rows* a bin averages over the confidences in it, and errors of opposite sign cancel. So the error of the binned predictor is at most that of the continuous one, and refining the bins brings it nearer: the inequality
+#   above.
+# - *With few rows in a bin* chance alone puts its accuracy off its confidence, and distances do not cancel. So the estimate lies above the error of the binned predictor, more so with more bins: the simulation above.
+#
+# A sample's ECE can therefore lie on either side of the calibration error of the classifier, and no number of bins is right for both reasons at once. Around this question: {cite:t}`ovadia2019` find that a temperature fitted on one population
+# says little once the data shift, so the error on the old population is no promise for the new; {cite:t}`minderer2021` find that recent architectures are better calibrated than those of {cite:t}`guo2017`, and check that their
+# comparisons survive other numbers of bins.
+#
 # ## Beside the published numbers
 #
 # The article's pool also is a cut of the validation sentences, {glue:text}`article_n:d` of them, ordered by a hash whose key it does not print. Its
@@ -615,7 +627,7 @@ many_floor = {m: ece_of(100 * confidence - many, m).mean() / 100 for m in (coars
 glue(
     multiples=len(multiples), multiples_fell=multiples_fell, neighbours_fell=", ".join(f"{m} to {m + 1}" for m in neighbours_fell[:3]) or "none", n_neighbours_fell=len(neighbours_fell),
     mass_bins=len(mass.counts), mass_last=int(mass.counts[-1]), mass_from=mass.edges[-2], mass_ece=mass.ece, mass_floor=mass_floor,
-    flip_less=int((grown < -tolerance).sum()), flip_more=int((grown > tolerance).sum()), flip_rows=len(grown), flip_low=observed + grown.min(), flip_high=observed + grown.max(),
+    flip_vanishes=int((grown <= tolerance - growth[largest]).sum()), flip_less=int((grown < -tolerance).sum()), flip_more=int((grown > tolerance).sum()), flip_rows=len(grown), flip_low=observed + grown.min(), flip_high=observed + grown.max(),
     many_coarse=many_floor[coarse], many_fine=many_floor[fine],
 )  # fmt: skip
 
@@ -635,12 +647,13 @@ glue(
 #    {glue:text}`binning-sensitivity/calibrated_20:.4f`.
 #    :::
 #
-# 3. Flip the outcome of one row in {glue:text}`binning-sensitivity/largest_bin:s` and repeat the decomposition. For which rows does the difference vanish or grow?
+# 3. Flip the outcome of one row in {glue:text}`binning-sensitivity/largest_bin:s` and repeat the decomposition. For which rows does the difference shrink, for which does it grow, and can one flip make it vanish?
 #
 #    :::{dropdown} Answer
 #    Of the {glue:text}`flip_rows:d` rows, flipping makes the difference of {glue:text}`binning-sensitivity/fine:d` and {glue:text}`binning-sensitivity/coarse:d` bins smaller for
 #    {glue:text}`flip_less:d` and larger for {glue:text}`flip_more:d`; it ends between {glue:text}`flip_low:.4f` and {glue:text}`flip_high:.4f`, from
-#    {glue:text}`binning-sensitivity/difference_20_5:.4f`. It shrinks where the flip gives the parts the same sign and grows where it sets them further apart.
+#    {glue:text}`binning-sensitivity/difference_20_5:.4f`. What this bin adds to it is twice the smaller of two totals: the positive sums of its parts, and the negative ones. A flip moves the sum of one part by 1, so it shrinks the
+#    difference where it takes from the smaller total and grows it where it adds to that. The contribution vanishes only where all parts end with one sign, which one flip does for {glue:text}`flip_vanishes:d` of the rows.
 #    :::
 #
 # 4. Draw the calibrated label sets for 100 times as many rows by repeating the confidences. How do the mean ECEs and their dependence on the bins change?

@@ -362,7 +362,7 @@ record(RUN, cpu=machine["cpu"], cores=machine["cores"], versions=", ".join(f"{k}
 
 # %% tags=["remove-cell"]
 draws = truth["temperature"][0]["draws"]
-glue(coverage_se=np.sqrt(0.95 * 0.05 / draws))
+glue(coverage_se=np.sqrt(0.95 * 0.05 / draws), coverage_cells=len(truth["temperature"]), coverage_by_chance=0.0455 * len(truth["temperature"]))
 
 # %% [markdown]
 # 1. The temperatures of two computations agree less closely than the scores. Golden section compares values of the NLL. Why can it not find the minimum to the last digit?
@@ -375,12 +375,13 @@ glue(coverage_se=np.sqrt(0.95 * 0.05 / draws))
 # 2. A 95% interval contains the truth in 94% of the simulated samples. When is that a fault?
 #
 #    :::{dropdown} Answer
-#    The share itself has a standard error. For {glue:text}`can-you-trust-the-numbers/draws:,d` draws it is {glue:text}`coverage_se:.2%`; 94% is one point off, so compare one point with that.
-#    With many cases in a table, some lie two standard errors off by chance.
+#    The share itself has a standard error. For {glue:text}`can-you-trust-the-numbers/draws:,d` draws it is {glue:text}`coverage_se:.2%`, and 94% is one point off: more than two of these standard errors are a reason to look, less are none.
+#    One case in twenty-two lies that far off by chance, of the {glue:text}`coverage_cells:d` in the table of temperatures about {glue:text}`coverage_by_chance:.1f`. It is a fault if more do, or if those that do have something in common, such as a small n.
 #    :::
 #
 # 3. In `assign_bins` of `calib/reliability.py`, let a confidence on an edge fall into the bin below. Which kind of test notices, and why would random confidences not do?
 #
-#    :::{dropdown} Hint
-#    Random numbers hardly ever lie on an edge. Run `pytest tests/test_reliability.py` on the changed file and look at the inputs of the tests that fail.
+#    :::{dropdown} Answer
+#    Tests whose confidences are multiples of the bin width notice, and those with the few probabilities that votes or trees give. A random float64 is on an edge with a probability of about $10^{-16}$, so no number of random draws would ever
+#    show the change. A test must aim at the places where a definition decides.
 #    :::

@@ -48,7 +48,7 @@ from calib.gap import halves
 from calib.names import DATASETS, MODELS
 from calib.plots import COLOURS, show, table
 from calib.resample import interval
-from calib.results import record
+from calib.results import glue, record
 
 plt.style.use("calib.paper")
 RUN = "how-many-annotations"
@@ -497,6 +497,23 @@ record(RUN, example_items=fit.n_items, example_T=fit.temperature, example_low=fi
 #
 # ## Exercises
 #
+# The folded cell computes the answer to the second.
+
+# %% tags=["hide-cell"]
+key, some = next((key, s) for key, s in studies.items() if key[0] != "cifar10h")
+z, q = some["first"].logits, some["first"].distributions
+
+
+def ties_to_first(q):
+    """Law of the majority of two votes where a tie goes to the class that comes first."""
+    after = q.sum(axis=1, keepdims=True) - np.cumsum(q, axis=1)
+    return q * (q + 2 * after)
+
+
+glue(tie_set=titles[key], tie_random=fit_temperature(z, q).temperature, tie_first=fit_temperature(z, ties_to_first(q)).temperature,
+     tie_last=fit_temperature(z[:, ::-1], ties_to_first(q[:, ::-1])).temperature)
+
+# %% [markdown]
 # 1. Show that the majority of two votes, ties at random, has the law of one vote, for any number of classes.
 #
 #    :::{dropdown} Answer
@@ -506,7 +523,8 @@ record(RUN, example_items=fit.n_items, example_T=fit.temperature, example_low=fi
 # 2. Where ties go to the *first* class in place of a random one, what is the law of the majority of two? Which temperature do you expect?
 #
 #    :::{dropdown} Answer
-#    For classes in the order of the tie, $q_k^2 + 2 q_k \sum_{j > k} q_j$. The first class gains. The temperature rises or falls with the logits of that class: the bias no longer depends on the votes alone.
+#    For classes in the order of the tie, $q_k^2 + 2 q_k \sum_{j > k} q_j$. The first class gains, so the fit sharpens where the model favours that class and flattens where it does not. On {glue:text}`tie_set:s` such labels give
+#    $T =$ {glue:text}`tie_first:.3f` with the classes in their order and {glue:text}`tie_last:.3f` in the reverse order, where ties at random give {glue:text}`tie_random:.3f`. The bias depends on the names of the classes: break ties at random.
 #    :::
 #
 # 3. Set `votes_per_item` to the odd numbers up to 9. Which steps of the majority's fall are large, and why is the one from 1 to 3 as large as the one from 2 to 3 was?

@@ -113,7 +113,16 @@ letters = ascii_uppercase  # names of the classes, in the order of the columns
 # $$p_{ik}(T) = \frac{e^{z_{ik}/T}}{\sum_j e^{z_{ij}/T}}.$$
 #
 # Above 1 it flattens the probabilities, below 1 it sharpens them. The order of the logits within a row stays, so the
-# predicted class and the accuracy stay. The fitted temperature minimises the mean negative log-likelihood of the labels $y_i$,
+# predicted class and the accuracy stay. Row 1, for example, has the logits {glue:text}`first_logits:s`. At $T = 1$ their softmax is
+# {glue:text}`first_t1:s`, and at $T =$ {glue:text}`six-examples/temperature_rounded:g` it is {glue:text}`first_rounded:s`.
+#
+# :::{dropdown} How a program computes it
+# It subtracts the largest logit of the row first: that multiplies numerator and denominator by the same number and changes no probability. Without it
+# $e^z$ overflows float64 above $z \approx$ {glue:text}`overflow:.0f`, and the quotient is no number. For the same reason a loss takes the logarithm of the sum
+# ($\log p_k = z_k - \log \sum_j e^{z_j}$, shifted likewise) and never the logarithm of a probability that may have been rounded to 0. `calib.probabilities` does both.
+# :::
+#
+# The fitted temperature minimises the mean negative log-likelihood of the labels $y_i$,
 #
 # $$\mathrm{NLL}(T) = -\frac1n \sum_{i=1}^{n} \log p_{i y_i}(T).$$
 #
@@ -203,7 +212,10 @@ record(
 for name, values in (("t1", confidence_t1), ("fitted", confidence_fitted)):
     record("six-examples", **{f"confidence_{name}_{i}": value for i, value in zip(data.ids, values)})
 for name, t in (("t1", 1.0), ("rounded", temperature_rounded)):
-    record("six-examples", **{f"first_row_{name}_{k + 1}": p for k, p in enumerate(softmax(data.logits[:1], t)[0])})
+    first = softmax(data.logits[:1], t)[0]
+    record("six-examples", **{f"first_row_{name}_{k + 1}": p for k, p in enumerate(first)})
+    glue(**{f"first_{name}": ", ".join(f"{p:.3f}" for p in first)})
+glue(first_logits=", ".join(f"{z:g}" for z in data.logits[0]), overflow=np.log(np.finfo(float).max))
 rows = []
 for i, row in enumerate(data.logits):
     predicted = f"{letters[row.argmax()]}, {'right' if correct[i] else 'wrong'}"

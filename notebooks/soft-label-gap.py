@@ -216,8 +216,11 @@ first = halves(soft)[0]
 by_nll = fit_temperature(first.logits, first.distributions).temperature
 by_hard = fit_temperature(first.logits, first.labels).temperature
 left = shown["brier_hard"] - brier(softmax(second.logits, by_nll), second.distributions)
+kept = left / shown["gap"]
 nearer = abs(np.log(by_hard / shown["T_hard"])) < abs(np.log(by_hard / shown["T_oracle"]))
 glue(
+    kept=kept, objective="so the objective is not what makes it" if abs(kept - 1) < 0.2 else "so the objective has a part in it",
+    moved="the examples move the temperature more than the labels do" if not nearer else "the labels move the temperature more than the examples do",
     by_nll=by_nll, by_hard=by_hard, gap_left=left, gap_shown=shown["gap"], hard_shown=shown["T_hard"], oracle_shown=shown["T_oracle"], n_fit=len(first),
     nearer="$T_\\mathrm{hard}$" if nearer else "$T_\\mathrm{oracle}$",
 )  # fmt: skip
@@ -227,12 +230,12 @@ glue(
 #
 #    :::{dropdown} Answer
 #    The NLL of the votes is lowest at {glue:text}`by_nll:.3f`, the Brier score at {glue:text}`oracle_shown:.3f`. The gap to the temperature from hard labels is
-#    {glue:text}`gap_left:.4f` with the one and {glue:text}`gap_shown:.4f` with the other.
+#    {glue:text}`gap_left:.4f` with the one and {glue:text}`gap_shown:.4f` with the other: {glue:text}`kept:.0%` of the gap is there without the Brier score, {glue:text}`objective:s`.
 #    :::
 #
 # 2. Fit a temperature to the *hard labels of the first half*. Is it nearer to $T_\mathrm{hard}$ or to $T_\mathrm{oracle}$?
 #
 #    :::{dropdown} Answer
 #    On the {glue:text}`n_fit:,d` examples it is {glue:text}`by_hard:.3f`. By the ratio, that is nearer to {glue:text}`nearer:s`; the two are {glue:text}`hard_shown:.3f` and
-#    {glue:text}`oracle_shown:.3f`. It differs from $T_\mathrm{hard}$ in its examples and in how a hard label is chosen, and from $T_\mathrm{oracle}$ in labels and objective.
+#    {glue:text}`oracle_shown:.3f`. It differs from $T_\mathrm{hard}$ in its examples and in how a hard label is chosen, and from $T_\mathrm{oracle}$ in labels and objective. So in this run {glue:text}`moved:s`; [](three-parts.ipynb) takes all runs apart in this way.
 #    :::

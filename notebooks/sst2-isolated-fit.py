@@ -66,6 +66,7 @@ bounds = [0.05, 20.0]  # smallest and largest temperature
 steps = 100  # bisections
 n_bins = 10  # equal-width bins of the ECE; the published values used 10
 threshold = 0.9  # confidence from which a prediction counts as confident; the published values used 0.9
+handover_cost = 0.05  # of handing a sentence to a person, in errors
 n_random_splits = 2000  # random splits of the same sizes, and simulated sets of outcomes
 seed = 0  # of the random splits and the simulated outcomes
 
@@ -342,6 +343,36 @@ record(RUN, n_random_splits=n_random_splits, seed=seed);
 # it is {glue:text}`sst2-isolated-fit/second_bin_confidence_fitted:.3f` against {glue:text}`sst2-isolated-fit/second_bin_accuracy_fitted:.3f`
 # ({glue:text}`sst2-isolated-fit/second_bin_low_fitted:.3f` to {glue:text}`sst2-isolated-fit/second_bin_high_fitted:.3f`). Differences of opposite sign cancel in the
 # overall mean, so mean confidence and accuracy can be close while the ECE is not small.
+#
+# ## What a calibrated confidence is for
+#
+# Confidences are used to decide who looks at what. *Triage* sorts examples by confidence, so that people see the doubtful ones first; *active learning* picks the examples to label in the
+# same way. Both use the order alone, and with two classes a temperature leaves the order as it is (with more it can change it between examples). *Deferral* uses the value: if
+# handing an example to a person costs as much as a share $c$ of an error, hand over where $1 - p > c$ {cite:p}`chow1970`. The rule is cheapest if $p$ is calibrated. On the audit pool, with $c =$ {glue:text}`handover_cost:g`:
+
+# %%
+costs, kept, wrong, expected = {}, {}, {}, {}
+for state, t in STATES.items():
+    confidence, correct = top_label(softmax(audit.logits, t), audit.labels)
+    kept[state] = 1 - confidence <= handover_cost
+    wrong[state] = kept[state] & ~correct
+    expected[state] = (1 - confidence)[kept[state]].sum()
+    costs[state] = np.where(kept[state], ~correct, handover_cost)  # of each sentence
+saved = costs["t1"] - costs["fitted"]
+saved_low, saved_high = interval(bootstrap_mean(saved, bootstrap_indices(len(saved))))
+
+# %% tags=["hide-input"]
+for state in STATES:
+    record(RUN, **{f"deferral_kept_{state}": kept[state].mean(), f"deferral_wrong_{state}": int(wrong[state].sum()), f"deferral_expected_{state}": expected[state], f"deferral_cost_{state}": costs[state].mean()})
+record(RUN, deferral_saved=saved.mean(), deferral_saved_low=saved_low, deferral_saved_high=saved_high)
+glue(handover_cost=handover_cost, kept_t1=int(kept["t1"].sum()), kept_fitted=int(kept["fitted"].sum()))
+lines = [[name, f"{kept[state].mean():.1%}", int(wrong[state].sum()), f"{costs[state].mean():.4f}"] for name, state in (("T = 1", "t1"), (f"T = {temperature:.2f}", "fitted"))]
+table("lrrr", ["Confidence at", "Decided by the classifier", "Of these wrong", "Mean cost of a sentence"], lines)
+
+# %% [markdown]
+# At $T = 1$ the classifier decides {glue:text}`kept_t1:d` sentences. By its own confidences it should be wrong on {glue:text}`sst2-isolated-fit/deferral_expected_t1:.1f` of them, and it is on {glue:text}`sst2-isolated-fit/deferral_wrong_t1:d`. At the fitted temperature it decides
+# {glue:text}`kept_fitted:d`, expects {glue:text}`sst2-isolated-fit/deferral_expected_fitted:.1f` errors and makes {glue:text}`sst2-isolated-fit/deferral_wrong_fitted:d`. The fitted temperature saves {glue:text}`sst2-isolated-fit/deferral_saved:.4f` of an error per sentence (95% interval
+# {glue:text}`sst2-isolated-fit/deferral_saved_low:.4f` to {glue:text}`sst2-isolated-fit/deferral_saved_high:.4f`, temperature fixed). Nothing else has changed: the classifier orders the sentences as before. Exploratory, on an audit pool that has been looked at.
 #
 # ## All three pools
 #

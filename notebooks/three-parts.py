@@ -390,7 +390,7 @@ table("llrrrr", ["Data", "Order", "Population", "Labels", "Objective", "Labels, 
 # %% [markdown]
 # Cross-fitted, but for the last column. With the objective changed before the labels, labels make {glue:text}`three-parts/chaosnli-s/paper/share_label_objective_second_crossfit:.1%` and
 # {glue:text}`three-parts/chaosnli-m/paper/share_label_objective_second_crossfit:.1%` (in file order {glue:text}`three-parts/chaosnli-s/paper/share_label_objective_second:.1%` and {glue:text}`three-parts/chaosnli-m/paper/share_label_objective_second:.1%`): fitted by the Brier score, hard labels
-# do less harm. The mean over the orders is {glue:text}`three-parts/chaosnli-s/paper/share_label_shapley_crossfit:.1%` and {glue:text}`three-parts/chaosnli-m/paper/share_label_shapley_crossfit:.1%`. The population stays the largest part in every order.
+# do less harm. The mean over the orders, a Shapley value {cite:p}`shapley1953`, is {glue:text}`three-parts/chaosnli-s/paper/share_label_shapley_crossfit:.1%` and {glue:text}`three-parts/chaosnli-m/paper/share_label_shapley_crossfit:.1%`. The population stays the largest part in every order.
 #
 # **Which score?** Judged by the NLL of the votes, with the soft-NLL fit as the best step, labels make {glue:text}`three-parts/chaosnli-s/paper/share_label_nll_crossfit:.1%` ({glue:text}`three-parts/chaosnli-s/paper/share_label_nll_crossfit_low:.1%` to
 # {glue:text}`three-parts/chaosnli-s/paper/share_label_nll_crossfit_high:.1%`) on ChaosNLI-S and {glue:text}`three-parts/chaosnli-m/paper/share_label_nll_crossfit:.1%` ({glue:text}`three-parts/chaosnli-m/paper/share_label_nll_crossfit_low:.1%` to {glue:text}`three-parts/chaosnli-m/paper/share_label_nll_crossfit_high:.1%`)

@@ -32,6 +32,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.nn.functional as F
+from scipy.optimize import brentq
 from torchvision.ops import box_iou
 
 from calib import (
@@ -180,6 +181,49 @@ show(
 )  # fmt: skip
 
 # %% [markdown]
+# ### When the fit goes wrong
+#
+# A fit that ends at a bound, or another tool that reports a temperature below zero, is a finding about the data and not a number to use. We break the same data in five ways and look at the signs: accuracy, what `calib` fits, and the
+# slope $\beta = 1/T$ that a solver without bounds finds.
+
+# %% tags=["hide-input"]
+def free_slope(z, y):
+    """Slope of the logits that minimises the NLL, of either sign."""
+    mean = z[np.arange(len(z)), y].mean()
+
+    def derivative(b):
+        return (softmax(z * b) * z).sum(axis=1).mean() - mean
+
+    return brentq(derivative, -20, 20) if derivative(-20) < 0 < derivative(20) else np.nan
+
+
+right = z.argmax(axis=1) == y
+broken = {
+    "as they are": (z, y),
+    "labels of another order of the classes": (z, (y + 1) % n_classes),
+    "logits with the sign turned round": (-z, y),
+    "labels of other rows": (z, np.roll(y, 1)),
+    "only rows that are right": (z[right], y[right]),
+    "probabilities passed as logits": (softmax(z), y),
+}
+signs = {name: (accuracy(*data), fit_temperature(*data), free_slope(*data)) for name, data in broken.items()}
+at = {"lower": "lower bound", "upper": "upper bound", None: ""}
+record(RUN, **{f"broken_slope_{k}": slope for k, (_, _, slope) in enumerate(signs.values()) if np.isfinite(slope)})
+table("lrrrr", ["Data", "Accuracy", "Fitted T", "NLL", "Free slope"], [
+    [name, f"{share:.1%}", at[found.at_bound] or f"{found.temperature:.3f}", f"{found.objective:.3f}", "none: no finite one" if np.isnan(slope) else f"{slope:.4f}"]
+    for name, (share, found, slope) in signs.items()
+])
+
+# %% [markdown]
+# So look in this order:
+#
+# 1. **Accuracy on the rows of the fit.** If it is at or below chance, rows, columns or labels do not belong together, or the sign is turned round. A negative slope says the same: the larger the logit, the *less* likely
+#    the class. A temperature cannot be negative, so `calib` stops at its upper bound. Mend the data; never use the slope.
+# 2. **The input.** Rows that lie in [0, 1] and sum to one are probabilities. Their logarithm is what belongs here; the fit to the probabilities themselves ends far below 1, with a higher NLL than the logits have.
+# 3. **All rows right?** Then the NLL falls without end as $T \to 0$: the lower bound. More rows are needed, among them some that are wrong.
+# 4. **The upper bound, or hundreds, for another reason?** The NLL is then that of uniform probabilities, the logarithm of the number of classes. Either rows and labels are mixed up, or the logits say nothing about these labels, and uniform probabilities are the best that division can do.
+# 5. **A finite temperature that another tool does not reproduce?** Compare the two NLLs on the same rows. Where one is higher, its solver stopped early: a step size or a number of steps, not the data.
+#
 # ## The two limits
 #
 # Let the largest logit be unique. For $T \to 0$ its probability tends to one; for $T \to \infty$ every probability tends to $1/K$. Between the limits the way is monotone. With variance $\mathrm{Var}_p(z)$ and mean $\mathrm{E}_p(z)$ under the probabilities at $T$, the confidence $p_1$ and the entropy $H$ follow
