@@ -32,7 +32,8 @@ book: ## get the data, run every notebook, build the site in _build/html
 
 build: $(BIN)/.installed
 	@$(BIN)/python -m calib data || true
-	@$(CACHES) $(BIN)/snakemake --cores $(JOBS) --nolock --rerun-incomplete --quiet rules host reason || \
+	@trap 'echo "Interrupted. The same command goes on from there."; exit 130' INT; \
+	$(CACHES) $(BIN)/snakemake --cores $(JOBS) --nolock --rerun-incomplete --quiet rules host reason || \
 		{ echo "error: the book was not built; see above. Run the same command again when it is mended."; exit 1; }
 	@kept=$$(grep -l '"fresh": false' _build/status/*.json) && \
 		echo "Published runs are shown, since data are missing:" $$(basename -a -s .json $$kept) || true
@@ -58,8 +59,10 @@ override NB := $(value NB)
 export P NB
 
 run: $(BIN)/.installed ## run one notebook with other parameters: make run NB=six-examples P="max_bins=10"
-	@$(CACHES) $(BIN)/python -m calib run "notebooks/$$NB.py" --output "_build/runs/$$NB.ipynb" \
-		--numbers "_build/runs/$$NB.json" --parameters "$$P"
+	@[ "$$NB" ] || { echo 'error: NB is missing, the notebook to run: make run NB=six-examples P="max_bins=10"; the notebooks are' \
+		$$(basename -a -s .py notebooks/*.py) >&2; exit 1; }
+	@name=$$(basename "$$NB" .py); $(CACHES) $(BIN)/python -m calib run "notebooks/$$name.py" \
+		--output "_build/runs/$$name.ipynb" --numbers "_build/runs/$$name.json" --parameters "$$P"
 
 verify: book ## compare every number of the last build with the published record
 	@$(BIN)/python -m calib verify

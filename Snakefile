@@ -82,9 +82,15 @@ class Progress(logging.Handler):
         print(line, file=sys.stderr, flush=True)
 
 
+def says_what_to_do(record):
+    """False for tracebacks of the scheduler: the log of the step that failed says what happened."""
+    return not record.getMessage().startswith(("RuleException", "WorkflowError:\nAt least one job"))
+
+
 LOGGER = logging.getLogger("snakemake.logging")
 if not workflow.output_settings.dryrun:
     LOGGER.handlers[0].setLevel(logging.WARNING)
+    LOGGER.handlers[0].addFilter(says_what_to_do)
     LOGGER.addHandler(Progress())
 
 restore("book/published")  # where a renewal was killed
@@ -104,8 +110,16 @@ if LOST:
     sys.exit(f"error: data are missing for {', '.join(LOST)}, and book/published has no run of it; get the data with `make data`")
 
 
+def made_by_other_runs():
+    """Pages, numbers and states of runs that are no longer in runs.yaml: text must not quote them."""
+    kinds = ("book/notebooks/*.ipynb", "_build/results/*.json", "_build/status/*.json")
+    return [path for kind in kinds for path in Path().glob(kind) if path.stem not in RUNS]
+
+
 onstart:
     shell("rm -f _build/logs/*.log")
+    for path in made_by_other_runs():
+        path.unlink()
 
 
 onerror:
@@ -205,10 +219,10 @@ rule site:
         "build the site"
     shell:
         """
-        [ "$(cat _build/site/frame 2> /dev/null)" = {params.frame} ] \
-            && [ -z "$(find book/notebooks -name '*.ipynb' -newer _build/site/frame)" ] || rm -rf _build/site
+        frame="{params.frame} $(cat book/notebooks/*.ipynb {input.numbers} | sha256sum)"
+        [ "$(cat _build/site/frame 2> /dev/null)" = "$frame" ] || rm -rf _build/site
         {BIN}/jupyter-book build book --path-output _build/site --config _config.yml --toc "$PWD/_toc.yml" \
             -W --keep-going -q > {log} 2>&1 || {{ rm -rf _build/site; exit 1; }}
-        echo {params.frame} > _build/site/frame
+        echo "$frame" > _build/site/frame
         rm -rf _build/html && cp -r _build/site/_build/html _build/html && cp {input.numbers} _build/html/
         """

@@ -1,7 +1,5 @@
 """The command line; ``calib --help`` lists its commands."""
 
-import csv
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -24,35 +22,6 @@ app.command()(command.predict)
 def _fail(error):
     typer.echo(f"error: {error}", err=True)
     raise typer.Exit(1)
-
-
-def _read_csv(path):
-    """Predictions from a CSV with the columns label and logit_0, logit_1, ..., in any order."""
-    from calib import Predictions
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: expected a CSV file in UTF-8, found other bytes ({error.reason})") from error
-    reader = csv.DictReader(text.splitlines())
-    found = reader.fieldnames or []
-    columns = [f"logit_{k}" for k in range(sum(name.startswith("logit_") for name in found))]
-    if not {"label", "logit_0", "logit_1", *columns} <= set(found):
-        raise ValueError(f"{path}: expected columns label, logit_0, logit_1, ... without gaps, found {found}")
-    rows = list(reader)
-    logits = [[_number(path, i, row, name, float) for name in columns] for i, row in enumerate(rows, start=2)]
-    labels = [_number(path, i, row, "label", int) for i, row in enumerate(rows, start=2)]
-    if not rows:
-        raise ValueError(f"{path}: expected at least one row, found none")
-    return Predictions(range(len(rows)), logits, labels)
-
-
-def _number(path, line, row, name, kind):
-    try:
-        return kind(row[name])
-    except (TypeError, ValueError):
-        expected = "a whole number" if kind is int else "a number"
-        _fail(f"{path}: expected {expected} in column {name}, found {row[name]!r} in line {line}")
 
 
 @app.command()
@@ -111,9 +80,10 @@ def fit(
 ):
     """Fit a temperature to logits and labels in a CSV file, and report scores at T = 1 and fitted."""
     from calib import accuracy, brier, ece, fit_temperature, nll, softmax, top_label
+    from calib.data.logits_table import read_logits
 
     try:
-        predictions = _read_csv(path)
+        predictions = read_logits(path)
         logits, labels = predictions.logits, predictions.labels
         fitted = fit_temperature(logits, labels, objective=objective)
     except (OSError, ValueError) as error:
@@ -145,13 +115,17 @@ def run(
 ):
     """Execute one notebook with parameters; its output appears only if every cell ran."""
     from calib.data import data_folder
-    from calib.execute import NotebookError, execute
+    from calib.execute import NotebookError, defaults, execute
+    from calib.parameters import read
 
     if not notebook.is_file():
         names = ", ".join(sorted(path.stem for path in notebook.parent.glob("*.py"))) or "none"
         _fail(f"{notebook}: there is no such notebook; those of {notebook.parent} are {names}")
-    values = _parameters([*(parameter or []), *_split(parameters)])
     files = {name: data_folder() / name for name in data or []}
+    try:
+        values = read([*(parameter or []), *_split(parameters)], defaults(notebook))
+    except (NotebookError, ValueError) as error:
+        _fail(f"{notebook}: {error}")
     try:
         recorded = execute(notebook, output, values, numbers, status, files, warnings=not strict)
     except (NotebookError, OSError) as error:
@@ -165,38 +139,6 @@ def _split(parameters):
         return shlex.split(parameters)
     except ValueError as error:
         _fail(f"parameters: expected name=value name=value, quoted as in a shell, got {parameters!r} ({error})")
-
-
-def _parameters(assignments):
-    import yaml
-
-    parameters = {}
-    for assignment in assignments:
-        name, equals, value = assignment.partition("=")
-        if not equals or not value:
-            _fail(f"parameters: expected name=value, got {assignment!r}; put quotes around a value with spaces")
-        if name in parameters:
-            _fail(f"parameter {name}: expected it once, got it twice")
-        try:
-            parameters[name] = _plain(yaml.load(value, yaml.BaseLoader))  # noqa: S506 (text, lists and mappings only)
-        except yaml.YAMLError as error:
-            _fail(
-                f"parameter {name}: expected a value such as 0.5 or [1,2], got {value!r} ({error.problem}); "
-                "put quotes around a value with spaces"
-            )
-    return parameters
-
-
-def _plain(value):
-    """Text as JSON would read it where it does, so that 1e3 is a number and 12:30 and 010 are text."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    try:
-        return json.loads(value, parse_constant=str)
-    except ValueError:
-        return value
 
 
 @app.command()

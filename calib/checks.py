@@ -13,12 +13,15 @@ def _describe(value):
 
 def as_array(name, value, dtype=None):
     """Return `value` as an array; ragged lists and hidden entries are errors."""
+    if hasattr(value, "detach"):  # a tensor of torch, on whatever device, with or without a gradient
+        value = value.detach().cpu()
+        value = value.float() if str(value.dtype) == "torch.bfloat16" else value  # which NumPy does not have
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name}: expected an array without masked entries; choose the rows first")
     try:
         return np.asarray(value, dtype=dtype)
     except ValueError as error:
-        raise ValueError(f"{name}: expected an array of numbers, got rows that do not fit together") from error
+        raise ValueError(f"{name}: expected numbers, got others or rows that do not fit together") from error
 
 
 def _first(rows):
@@ -84,15 +87,30 @@ def as_probabilities(probabilities, name="probabilities"):
             f"(are these {hint})"
         )
     sums = probabilities.sum(axis=1, dtype=np.float64)
-    precision, n_classes = np.finfo(probabilities.dtype), probabilities.shape[1]
-    rounded = 2 * float(precision.eps) + n_classes * float(precision.smallest_subnormal)
+    n_classes = probabilities.shape[1]
     # the sum of K exponentials that divided them may have been one in single precision
-    tolerance = max(1e-6, rounded, np.sqrt(n_classes) * float(np.finfo(np.float32).eps))
-    bad = np.abs(sums - 1) > tolerance
+    bad = np.abs(sums - 1) > max(1e-6, np.sqrt(n_classes) * float(np.finfo(np.float32).eps))
+    if bad.any():
+        bad = np.abs(sums - 1) > _rounding_of(probabilities)
     if bad.any():
         row = _first(bad)
         raise ValueError(f"{name}: expected rows that sum to 1, got {sums[row]:.10g} in row {row}")
     return probabilities
+
+
+def _rounding_of(probabilities):
+    """How far rows may be from a sum of one if their numbers were once rounded to half precision: else 1e-6.
+
+    What was converted afterwards is known by its bits: those of bfloat16, which NumPy does not have, are the first 16
+    of a float32.
+    """
+    n_classes, single = probabilities.shape[1], probabilities.astype(np.float32)
+    if np.array_equal(probabilities.astype(np.float16), probabilities):
+        half = np.finfo(np.float16)
+        return 2 * float(half.eps) + n_classes * float(half.smallest_subnormal)
+    if np.array_equal(single, probabilities) and not (single.view(np.uint32) & 0xFFFF).any():
+        return 2.0**-7
+    return max(1e-6, np.sqrt(n_classes) * float(np.finfo(np.float32).eps))
 
 
 def as_labels(labels, n, n_classes, name="labels"):
@@ -193,15 +211,25 @@ def as_names(name, values):
 
 def as_clusters(clusters, n, name="clusters"):
     """Check names of clusters (n,), none missing: the different ones in ascending order, and whose each row is."""
-    missing = [is_missing(value) for value in as_names(name, clusters)]
+    names = as_names(name, clusters)
+    missing = [is_missing(value) for value in names]
     if len(missing) != n:
         raise ValueError(f"{name}: expected {n} values, one per row, got {len(missing)}")
     if any(missing):
         raise ValueError(f"{name}: expected a name for each row, got none in row {missing.index(True)}")
+    refuse_mixed(names, name)
     try:
         return np.unique(clusters, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"{name}: expected names of one type, got several") from error
+
+
+def refuse_mixed(names, name):
+    """Raise where some names are strings and others not: NumPy would turn all into strings, 1 and "1" into one."""
+    strings = [isinstance(value, str) for value in names]
+    if any(strings) and not all(strings):
+        row = strings.index(not strings[0])
+        raise ValueError(f"{name}: expected strings or integers, not both, got {names[0]!r} and {names[row]!r}")
 
 
 def is_missing(value):

@@ -1,5 +1,6 @@
 """Run one parameterised notebook: checked parameters, whole output or none, the same bytes every time."""
 
+import json
 import os
 import re
 import resource
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from calib import results
 from calib.data import data_folder
+from calib.parameters import defaults_of
 from calib.provenance import provenance
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -57,7 +59,7 @@ def execute(source, output, parameters=None, numbers=None, status=None, data=Non
         raise NotebookError(f"{output}: expected an output that ends in .ipynb")
     notebook = jupytext.read(source)
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    _check_parameters(source, notebook, parameters)
+    _check_parameters(source, parameters)
     output.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     executed = clean(_run_all_cells(source, notebook, parameters))
@@ -86,6 +88,7 @@ def _run_all_cells(source, notebook, parameters):
 
     with tempfile.TemporaryDirectory(prefix="calib-run-") as scratch:
         environment = {**dict.fromkeys(THREADS, "1"), **dict.fromkeys(HOMES, scratch), "PYTHONHASHSEED": "0"}
+        environment |= _own_kernel(Path(scratch)) | _own_style(Path(scratch))
         os.environ.update(environment, CALIB_DATA=str(data_folder()))  # inherited by the kernel
         partial = Path(scratch) / "executed.ipynb"
         try:
@@ -107,6 +110,21 @@ def _run_all_cells(source, notebook, parameters):
         return nbformat.read(partial, as_version=4)
 
 
+def _own_kernel(folder):
+    """Settings for which the kernel python3 is this interpreter, whatever else is installed under that name."""
+    spec = folder / "kernels/python3/kernel.json"
+    spec.parent.mkdir(parents=True)
+    command = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec.write_text(json.dumps({"argv": command, "display_name": "Python 3", "language": "python"}), encoding="utf-8")
+    return {"JUPYTER_PATH": str(folder)}
+
+
+def _own_style(folder):
+    """Settings for which figures start from Matplotlib's defaults, and not from what the user has set for others."""
+    (folder / "matplotlibrc").touch()
+    return {"MATPLOTLIBRC": str(folder / "matplotlibrc"), "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
+
+
 def write(notebook, output):
     """Write a notebook, whole or not at all."""
     import nbformat
@@ -116,12 +134,18 @@ def write(notebook, output):
     part.replace(output)
 
 
-def _check_parameters(source, notebook, parameters):
-    import papermill
+def defaults(source):
+    """Parameters of a notebook with their values; a notebook without a ``parameters`` cell is an error."""
+    import jupytext
 
-    if not any("parameters" in cell.metadata.get("tags", []) for cell in notebook.cells):
+    found = defaults_of(jupytext.read(source))
+    if found is None:
         raise NotebookError(f'{source}: expected a cell tagged "parameters", found none')
-    known = papermill.inspect_notebook(notebook)
+    return found
+
+
+def _check_parameters(source, parameters):
+    known = defaults(source)
     unknown = sorted(set(parameters) - set(known))
     if unknown:
         names = ", ".join(sorted(known))

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from calib.checks import as_clusters
 from calib.curves import bootstrap_weights, lowest, score_curves, values_at, weighted_means
 from calib.gap import check_classes, halves
 from calib.isotonic import IsotonicCalibration
@@ -344,6 +345,8 @@ def study_parts(validation, soft, clusters=None, overlap_declared=False, replica
     -------
     PartsStudy
     """
+    if clusters is not None:
+        as_clusters(clusters, len(validation) + len(soft))
     found = gap_parts(validation, soft, overlap_declared)
     judged = None if clusters is None else clusters[len(validation) + len(soft) // 2 :]
     isotonic = isotonic_scores(validation, soft)

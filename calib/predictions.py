@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calib.checks import as_array, as_labels, as_logits, as_names
+from calib.checks import as_array, as_labels, as_logits, as_names, refuse_mixed
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,9 @@ class Predictions:
 
     def without(self, ids):
         """Return the examples whose id is not among `ids`, which are of the same type."""
-        ids = np.asarray(list(ids), dtype=None if len(ids) else self.ids.dtype)
+        ids = list(ids)
+        refuse_mixed(ids, "ids")
+        ids = np.asarray(ids, dtype=None if ids else self.ids.dtype)
         if (ids.dtype.kind == "U") != (self.ids.dtype.kind == "U"):
             raise ValueError(f"ids: expected ids of type {self.ids.dtype}, got type {ids.dtype}")
         return self.select(~np.isin(self.ids, ids))
@@ -138,9 +140,11 @@ def count_overlap(fitted, evaluated, declared=False):
 
 
 def _check_ids(ids, n):
-    ids = as_array("ids", ids)
+    given, ids = ids, as_array("ids", ids)
     if ids.shape != (n,) or ids.dtype.kind not in "iuU":
         raise ValueError(f"ids: expected {n} integers or strings, got shape {ids.shape} of type {ids.dtype}")
+    if ids.dtype.kind == "U":
+        refuse_mixed(list(given), "ids")
     values, counts = np.unique(ids, return_counts=True)
     if len(values) < n:
         raise ValueError(f"ids: expected unique names, got {values[counts > 1][0].item()!r} {counts.max()} times")

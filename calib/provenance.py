@@ -6,6 +6,9 @@ import platform
 import subprocess
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[1]
 
 PACKAGES = (
     "numpy",
@@ -52,7 +55,7 @@ def provenance(source, parameters, data, seconds, peak_mb):
 
 def circumstances():
     """Day, commit, machine and versions, of the notebook runs and of the training runs."""
-    commit = git("rev-parse", "HEAD")
+    commit = git("rev-parse", "HEAD") if _in_own_repository() else None
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit,
@@ -73,8 +76,14 @@ def _version(name):
         return None
 
 
-def git(*arguments, folder=None):
-    """What git says in a folder, by default the current one; None where there is no git or no repository."""
+def _in_own_repository():
+    """Whether the package lies in the checkout of this project, and not in an environment inside of another one."""
+    top = git("rev-parse", "--show-toplevel")
+    return top is not None and Path(top).resolve() == CHECKOUT
+
+
+def git(*arguments, folder=CHECKOUT):
+    """What git says in a folder, by default that of the package; None where there is no git or no repository."""
     command = ["git", *arguments]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)  # noqa: S603

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from calib.checks import as_confidence, as_correct, as_count, as_floats, as_labels, as_probabilities
+from calib.checks import as_array, as_confidence, as_correct, as_count, as_floats, as_labels, as_probabilities
 from calib.tiles import FEW_CLASSES, each, tiles
 
 Z95 = 1.959963984540054  # two-sided 95% quantile of the standard normal distribution
@@ -87,13 +87,28 @@ def declared_edges(confidence, bins):
     if isinstance(bins, EqualMass):
         return _equal_mass_edges(confidence, bins.n_bins)
     if isinstance(bins, int) or np.ndim(bins) == 0:
-        return _equal_width(as_count(bins, "bins"), confidence.dtype)[0]
+        edges = _equal_width(as_count(bins, "bins"), confidence.dtype)[0]
+        _refuse_collapsed(edges, f"{bins} equal-width bins")
+        return edges
     edges = as_floats("bins", bins, 1)
     widths = np.diff(edges)
     ascending = len(edges) > 1 and (widths[:-1] > 0).all() and widths[-1] >= 0  # [1, 1] may close the edges
     if not ascending or edges[0] != 0 or edges[-1] != 1:
         raise ValueError(f"bins: expected ascending edges from 0 to 1, got {edges}")
-    return edges.astype(confidence.dtype)
+    cast = edges.astype(confidence.dtype)
+    if widths[-1] > 0 or len(cast) > 2:
+        _refuse_collapsed(cast if widths[-1] > 0 else cast[:-1], "these edges")
+    return cast
+
+
+def _refuse_collapsed(edges, declared):
+    """Raise where edges that differ are one number in the type of the confidences."""
+    equal = np.flatnonzero(np.diff(edges) == 0)
+    if len(equal):
+        raise ValueError(
+            f"bins: expected edges that {edges.dtype} can tell apart, but two of {declared} are both "
+            f"{edges[equal[0]]}; convert the confidences to float64, or declare fewer bins"
+        )
 
 
 @lru_cache(maxsize=64)
@@ -144,7 +159,9 @@ def wilson_interval(successes, totals):
     >>> low.round(4).tolist(), high.round(4).tolist()
     ([0.5958], [0.9821])
     """
-    successes, totals = np.asarray(successes, dtype=np.float64), np.asarray(totals, dtype=np.float64)
+    successes, totals = (
+        as_array(name, value, np.float64) for name, value in (("successes", successes), ("totals", totals))
+    )
     if not (np.isfinite(totals) & (totals >= 0)).all():
         raise ValueError(f"totals: expected finite numbers of 0 or more, got {totals}")
     if not ((successes >= 0) & (successes <= totals)).all():  # false for NaN

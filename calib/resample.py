@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calib.checks import as_confidence, as_correct, as_count, as_floats, as_level
+from calib.checks import as_array, as_confidence, as_correct, as_count, as_floats, as_level
 from calib.reliability import assign_bins, bin_edges
 
 BLOCK = 1 << 20  # drawn rows held at once
@@ -141,14 +141,22 @@ def interval(replicates, level=0.95):
     (2.5, 97.5)
     """
     outside = (100 - 100 * as_level(level)) / 2
+    replicates = as_array("replicates", replicates)
+    if replicates.ndim == 0 or len(replicates) == 0 or replicates.dtype.kind not in "fiu":
+        got = f"shape {replicates.shape} of type {replicates.dtype}"
+        raise ValueError(f"replicates: expected numbers, a row for each replicate, got {got}")
+    if np.isnan(replicates).any():
+        raise ValueError("replicates: expected numbers, got NaN")
     return tuple(np.percentile(replicates, [outside, 100 - outside], axis=0))
 
 
 def _blocks(indices, n):
     """Check drawn rows, an array or an iterable of arrays, and yield them so many at a time as memory should hold."""
     if isinstance(indices, (np.ndarray, list, tuple)):
-        indices = [np.asarray(indices)]
-    for array in indices:
+        indices = [as_array("indices", indices)]
+    elif not hasattr(indices, "__iter__") or isinstance(indices, str):
+        raise ValueError(f"indices: expected integers (replicates, n) or blocks of them, got {indices!r}")
+    for array in map(np.asarray, indices):
         if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
             shape = f"shape {array.shape} of type {array.dtype}"
             raise ValueError(f"indices: expected integers (replicates, n), got {shape}")

@@ -106,7 +106,7 @@ Markdown("\n".join(
 # - That the gap grows with scale, on CIFAR-10H and on ChaosNLI-S: the means rise, and neighbours in scale overlap. Three means rise by accident in one case of six; the next section comes to it.
 #
 # Contradicted is one part of a sentence on ChaosNLI-M: the order is reversed, as it says, but accuracies of {glue:text}`paper-audited/h2_chaosnli_m_accuracy_low:.0%` to
-# {glue:text}`paper-audited/h2_chaosnli_m_accuracy_high:.0%` are not near chance if chance is a uniform guess. [Another meaning](#near-chance) makes it defensible.
+# {glue:text}`paper-audited/h2_chaosnli_m_accuracy_high:.0%` are not near chance if chance is a uniform guess. The section on chance below has another meaning that makes it defensible.
 #
 # ## What three seeds show
 

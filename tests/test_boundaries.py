@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from calib import TemperatureScaling, bisect_temperature, brier, fit_temperature
+from calib import Predictions, TemperatureScaling, bisect_temperature, brier, ece, fit_temperature
 from calib.curves import bootstrap_weights
 from calib.data.loaders import load_json_lines
+from calib.parts import study_parts
 from calib.reliability import wilson_interval
-from calib.resample import bootstrap_ece, bootstrap_indices, bootstrap_mean
+from calib.resample import bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
 from calib.seeds import trend_p
 
 
@@ -90,3 +91,73 @@ def test_another_number_of_classes_than_in_the_fit_is_refused():
 def test_a_trend_over_four_groups_is_refused():
     with pytest.raises(ValueError, match="^groups: expected three"):
         trend_p([[1, 2], [3, 4], [5, 6], [7, 8]])
+
+
+@pytest.mark.parametrize("n_classes", [10, 5_000, 128_000])
+@pytest.mark.parametrize("kept", ["bfloat16", "float16", "float32"])
+def test_a_softmax_of_torch_is_one_as_a_tensor_and_converted(n_classes, kept):
+    torch = pytest.importorskip("torch")
+    logits = torch.randn(4, n_classes, generator=torch.Generator().manual_seed(1))
+    probabilities = logits.to(getattr(torch, kept)).softmax(dim=1)
+    scores = {brier(given, [0, 1, 2, 3]) for given in (probabilities, probabilities.float().numpy())}
+    assert scores == {brier(probabilities.double().numpy(), [0, 1, 2, 3])} or max(scores) - min(scores) < 1e-6
+
+
+def test_rows_that_half_precision_does_not_explain_are_refused_in_it():
+    with pytest.raises(ValueError, match=r"got 1\.015625 in row 0"):
+        brier(np.float32([[0.515625, 0.5]]), [0])
+
+
+def test_tensors_with_a_gradient_are_read():
+    torch = pytest.importorskip("torch")
+    logits = torch.tensor([[6.0, 0.0]] * 4, dtype=torch.bfloat16, requires_grad=True)
+    found = fit_temperature(logits, torch.tensor([0, 0, 0, 1]))
+    assert found.temperature == fit_temperature([[6.0, 0.0]] * 4, [0, 0, 0, 1]).temperature
+
+
+@pytest.mark.parametrize("given", [3.0, "abc", None, np.nan])
+@pytest.mark.parametrize(
+    ("named", "call"),
+    [
+        ("confidence", lambda x: bootstrap_ece(x, [1, 0], [5], [[0, 1]])),
+        ("correct", lambda x: bootstrap_ece([0.5, 0.6], x, [5], [[0, 1]])),
+        ("bins", lambda x: bootstrap_ece([0.5, 0.6], [1, 0], x, [[0, 1]])),
+        ("indices", lambda x: bootstrap_ece([0.5, 0.6], [1, 0], [5], x)),
+        ("indices", lambda x: bootstrap_mean([0.5, 0.6], x)),
+        ("replicates", interval),
+        ("level", lambda x: interval([0.5, 0.6], x)),
+    ],
+)
+def test_what_is_no_array_is_refused_by_the_name_of_the_argument(named, call, given):
+    with pytest.raises(ValueError, match=f"^{named}: expected"):
+        call(given)
+
+
+def test_numbers_that_are_none_give_no_interval():
+    with pytest.raises(ValueError, match="^replicates: expected numbers, got NaN"):
+        interval([0.1, np.nan])
+    with pytest.raises(ValueError, match="^successes: expected numbers"):
+        wilson_interval(["a"], [3])
+
+
+def test_too_short_a_list_of_clusters_says_how_many_there_are(simulate):
+    logits, labels = simulate(40, 3)
+    validation = Predictions(range(40), logits, labels)
+    soft = Predictions(range(40, 80), logits, labels, np.eye(3, dtype=int)[labels])
+    with pytest.raises(ValueError, match="^clusters: expected 80 values, one per row, got 3$"):
+        study_parts(validation, soft, clusters=["a", "b", "c"])
+
+
+@pytest.mark.parametrize("bins", [[0, 0.5, 0.5001, 1], 5000])
+def test_edges_that_half_precision_cannot_tell_apart_are_refused(bins):
+    confidence = np.float16([0.25, 0.75])
+    with pytest.raises(ValueError, match="^bins: expected edges that float16 can tell apart"):
+        ece(confidence, [1, 0], bins)
+    assert ece(confidence.astype(float), [1, 0], bins) > 0
+
+
+def test_numbers_and_texts_do_not_become_the_same_names():
+    with pytest.raises(ValueError, match=r"^ids: expected strings or integers, not both, got 1 and '1'"):
+        Predictions([1, "1"], [[0.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(ValueError, match="^clusters: expected strings or integers, not both"):
+        bootstrap_weights(2, clusters=[1, "1"])

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calib.__main__ import app
+from calib.parameters import read
 from conftest import ROOT
 
 GOOD = "label,logit_0,logit_1\n0,6,0\n0,6,0\n0,6,0\n1,6,0\n"
@@ -36,8 +37,10 @@ def test_a_fit_reports_temperature_and_scores(fit):
         b"\xef\xbb\xbf" + GOOD.encode(),
         GOOD.replace("\n", "\r\n"),
         "idx," + GOOD.replace("\n0", "\n9,0").replace("\n1", "\n9,1"),
+        "text," + GOOD.replace("\n0", "\na\u2028b,0").replace("\n1", '\n"c, ""d""\nand on",1'),
+        GOOD.replace("\n", "\n\n"),
     ],
-    ids=["columns in another order", "byte order mark", "CRLF", "further columns"],
+    ids=["in another order", "byte order mark", "CRLF", "further columns", "texts with line ends", "blank lines"],
 )
 def test_columns_are_taken_by_name(fit, content):
     assert fit(content).output == fit(GOOD).output
@@ -55,14 +58,23 @@ def test_twelve_columns_sorted_as_text_are_taken_by_number(fit):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "expected columns label, logit_0, logit_1"),
+        ("", "expected a header with label, logit_0, logit_1"),
         ("label,logit_0\n0,1\n", "expected columns label, logit_0, logit_1"),
         ("label,logit_1,logit_2\n0,1,2\n", "without gaps"),
         ("label;logit_0;logit_1\n0;1;2\n", "without gaps, found ['label;logit_0;logit_1']"),
         ("label,logit_0,logit_1\n", "expected at least one row, found none"),
         (GOOD + "0,six,0\n", "expected a number in column logit_0, found 'six' in line 6"),
         (GOOD + "0.5,6,0\n", "expected a whole number in column label, found '0.5' in line 6"),
-        (GOOD + "0,6\n", "expected a number in column logit_1, found None in line 6"),
+        (GOOD + "0,6\n", "expected 3 fields, as in the header, found 2 in line 6"),
+        (GOOD + "0,6,0,1\n", "expected 3 fields, as in the header, found 4 in line 6"),
+        (GOOD + "\n\n0,six,0\n", "found 'six' in line 8"),
+        (GOOD + "0,2_5,0\n", "expected a number in column logit_0, found '2_5' in line 6"),
+        (GOOD + "1_0,2,0\n", "expected a whole number in column label, found '1_0' in line 6"),
+        (GOOD + "0,\u0661,0\n", "expected a number in column logit_0"),
+        (GOOD.replace("label", "label,label", 1), "expected each column once, found 'label' 2 times in line 1"),
+        (GOOD + '0,"6,0\n0,6,0\n', "unexpected end of data in the row that begins in line 6"),
+        (GOOD + '0,"6"x,0\n', "in the row that begins in line 6"),
+        ('text,label,logit_0,logit_1\n"two\nlines",0,6,0\na,0,six,0\n', "found 'six' in line 4"),
         (GOOD + "2,6,0\n", "labels: expected values from 0 to 1, got 2 in row 4"),
         (GOOD + "0,nan,0\n", "logits: expected finite values"),
         (b"\xff\xfe\x00", "predictions.csv"),
@@ -84,7 +96,7 @@ def test_bad_options_are_refused(fit, options):
 def test_a_parameter_that_is_no_assignment_of_yaml_is_refused(tmp_path, parameter):
     arguments = ["run", "notebooks/six-examples.py", "-o", str(tmp_path / "page.ipynb"), "-p", parameter]
     result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 1 and result.output.startswith("error: parameter")
+    assert result.exit_code == 1 and "six-examples.py: parameter" in result.output
 
 
 def test_a_missing_notebook_is_named(tmp_path):
@@ -93,32 +105,76 @@ def test_a_missing_notebook_is_named(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
+    ("default", "text", "value"),
     [
-        ("1e3", 1000.0),
-        ("5", 5),
-        ("[0,0.5,1]", [0, 0.5, 1]),
-        ("[paper,clean]", ["paper", "clean"]),
-        ("true", True),
-        ("null", None),
-        ("yes", "yes"),
-        ("010", "010"),
-        ("12:30", "12:30"),
-        ("2026-01-02", "2026-01-02"),
-        (".nan", ".nan"),
-        ("NaN", "NaN"),
-        ("!!binary aGVsbG8=", "aGVsbG8="),
+        (2.0, "1e3", 1000.0),
+        (2.0, ".5", 0.5),
+        (2.0, "3.", 3.0),
+        (2.0, "+3", 3.0),
+        (2, "+3", 3),
+        (2, "007", 7),
+        ([0, 0.25, 1], "[0,.5,1]", [0.0, 0.5, 1.0]),
+        ([5, 10], "[3]", [3]),
+        (["paper"], "[paper,clean]", ["paper", "clean"]),
+        ([["a", 0]], "[[b,1],[c,2]]", [["b", 1], ["c", 2]]),
+        (False, "true", True),
+        (True, "False", False),
+        (None, "null", None),
+        (None, "None", None),
+        (None, "folder", "folder"),
+        ("key", "yes", "yes"),
+        ("key", "12", "12"),
+        ("key", "010", "010"),
+        ("key", "12:30", "12:30"),
+        ("key", "a: b", "a: b"),
+        ("key", '"quoted"', "quoted"),
+        ("key", "!!binary aGVsbG8=", "aGVsbG8="),
     ],
 )
-def test_a_parameter_is_what_json_reads_and_else_text(text, value):
-    from calib.__main__ import _parameters
-
-    found = _parameters([f"x={text}"])["x"]
+def test_a_parameter_has_the_type_of_its_default(default, text, value):
+    found = read([f"x={text}"], {"x": default})["x"]
     assert found == value and type(found) is type(value)
+    if isinstance(value, list):
+        assert list(map(type, found)) == list(map(type, value))
+
+
+@pytest.mark.parametrize(
+    ("default", "text", "expected"),
+    [
+        (20, "zehn", "a whole number such as 20, got 'zehn'"),
+        (20, "3.", "a whole number"),
+        (20, "2_5", "a whole number"),
+        (20, "None", "a whole number"),
+        (20, "true", "a whole number"),
+        (20, "[1]", "one value such as 20"),
+        (2.0, "nan", "a number such as 2.0, got 'nan'"),
+        (2.0, "inf", "a number"),
+        (2.0, "1_0", "a number"),
+        (True, "1", "true or false, got '1'"),
+        ([1, 2], "3", r"a list such as \[1,2\], got '3'"),
+        ([1, 2], "[1,x]", "a whole number such as 2, got 'x'"),
+    ],
+)
+def test_a_parameter_of_another_type_is_refused_in_one_line(default, text, expected):
+    with pytest.raises(ValueError, match=f"^parameter x: expected {expected}"):
+        read([f"x={text}"], {"x": default})
+
+
+def test_a_wrong_type_is_one_line_on_the_command_line(tmp_path):
+    notebook = str(ROOT / "notebooks/six-examples.py")
+    result = CliRunner().invoke(app, ["run", notebook, "-o", str(tmp_path / "page.ipynb"), "-p", "max_bins=zehn"])
+    assert result.exit_code == 1 and len(result.output.strip().splitlines()) == 1
+    assert "parameter max_bins: expected a whole number such as 20, got 'zehn'" in result.output
+
+
+@pytest.mark.parametrize(("name", "said"), [("", "NB is missing"), ("absent.py", "notebooks/absent.py: there is no")])
+def test_make_run_says_which_notebook_it_wants(name, said):
+    done = subprocess.run(["make", "run", f"NB={name}"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode and said in done.stderr and "six-examples" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_parameter_given_twice_is_an_error(tmp_path):
-    (tmp_path / "one.py").write_text("")
+    (tmp_path / "one.py").write_text('# %% tags=["parameters"]\na = 0\n')
     result = CliRunner().invoke(app, ["run", str(tmp_path / "one.py"), "-o", "x.ipynb", "--parameters", "a=1 a=2"])
     assert result.exit_code == 1 and "parameter a: expected it once, got it twice" in result.output
 

@@ -117,5 +117,5 @@ def test_bad_arguments_are_named():
         score_curves([[1.0, 0.0]], [0], "mse")
     with pytest.raises(ValueError, match="clusters: expected 3 values"):
         bootstrap_weights(3, clusters=[0, 1])
-    with pytest.raises(ValueError, match="clusters: expected names of one type"):
+    with pytest.raises(ValueError, match="clusters: expected strings or integers, not both"):
         bootstrap_weights(2, clusters=np.array([0, "a"], dtype=object))

@@ -51,9 +51,7 @@ def judge(kind, printed, ours, note=""):
         ("113", "run/seed", "113", "0", "exact"),
     ],
 )
-def test_a_determined_value_is_exact_in_every_digit_or_not_equal(
-    kind, printed, ours, reproduced, difference, verdict
-):
+def test_a_determined_value_is_exact_in_every_digit_or_not_equal(kind, printed, ours, reproduced, difference, verdict):
     found = judge(kind, printed, ours)
     assert (found["reproduced"], found["difference"], found["verdict"]) == (reproduced, difference, verdict)
 

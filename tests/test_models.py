@@ -181,6 +181,58 @@ def test_refuses_a_checkpoint_without_a_head(tmp_path, folder):
         sst2.load_classifier(tmp_path)
 
 
+def write_bert(folder, vocabulary=WORDS, **sizes):
+    """A tiny BERT whose configuration has other sizes."""
+    small = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    config = BertConfig(**{"vocab_size": len(WORDS), "id2label": LABELS, **small, **sizes})
+    BertForSequenceClassification(config).save_pretrained(folder)
+    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "BertTokenizer"}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (
+            {"vocabulary": [*WORDS, "more", "words"]},
+            f"a tokenizer of at most {len(WORDS)} words, .*, got {len(WORDS) + 2}",
+        ),
+        ({"max_position_embeddings": 64}, r"takes 128 tokens, .*\(max_position_embeddings 64, type_vocab_size 2\)"),
+    ],
+)
+def test_a_tokenizer_that_is_too_large_for_the_model_is_refused_with_both_sizes(tmp_path, made, message):
+    with pytest.raises(ValueError, match=f"^{tmp_path}: expected .*{message}"):
+        text.load(write_bert(tmp_path, **made))
+
+
+def test_a_model_with_one_type_of_segments_runs_on_pairs(tmp_path):
+    loaded = text.load(write_bert(tmp_path, type_vocab_size=1))
+    assert text.logits_of(*loaded, TEXTS, TEXTS).shape == (5, 2)
+
+
+def test_a_model_without_torchs_attention_runs_with_its_own(tmp_path):
+    from transformers import DebertaV2Config, DebertaV2ForSequenceClassification
+
+    write_bert(tmp_path)
+    small = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    config = DebertaV2Config(vocab_size=len(WORDS), id2label=LABELS, type_vocab_size=2, **small)
+    DebertaV2ForSequenceClassification(config).save_pretrained(tmp_path)
+    loaded = text.load(tmp_path)
+    assert loaded[0].config._attn_implementation == "eager"
+    assert text.logits_of(*loaded, TEXTS).shape == (5, 2)
+
+
+@pytest.mark.parametrize("names", [{0: 0, 1: 1}, {1: "negative", 2: "positive"}])
+def test_classes_without_names_are_refused_in_words(tmp_path, names):
+    write_bert(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "id2label": names}))
+    model, _ = text.load(tmp_path)
+    with pytest.raises(ValueError, match="^classes: "):
+        text.class_order(model, ("negative", "positive"))
+
+
 def test_refuses_a_pickle_of_weights(tmp_path):
     write_checkpoint(tmp_path)
     (tmp_path / "model.safetensors").rename(tmp_path / "pytorch_model.bin")

@@ -4,6 +4,7 @@ A table of the data registry, a figure shown again on another page, buttons that
 and, in modules of their own, the box under the title of a notebook page and what makes pages easy to find and light.
 """
 
+import hashlib
 from base64 import b64decode
 from pathlib import Path
 
@@ -100,6 +101,13 @@ def show_repository(app, config):
     config.html_theme_options |= {"use_repository_button": known, "use_issues_button": known}
 
 
+def changed_by_content(app, env, added, changed, removed):
+    """Pages whose content is another than when they were read: Sphinx itself asks for their dates alone."""
+    digests = {page: hashlib.sha256(Path(env.doc2path(page)).read_bytes()).hexdigest() for page in env.found_docs}
+    known, env.page_digests = getattr(env, "page_digests", {}), digests
+    return [page for page, digest in digests.items() if known.get(page, digest) != digest]
+
+
 def announce_published_runs(app, config):
     """Say on every page, the front page too, where some of the numbers are those of the published runs."""
     pages = Path(app.srcdir).glob("notebooks/*.ipynb")
@@ -110,6 +118,7 @@ def announce_published_runs(app, config):
 def setup(app):
     app.connect("config-inited", show_repository)
     app.connect("config-inited", announce_published_runs)
+    app.connect("env-get-outdated", changed_by_content)
     app.connect("html-page-context", run_box.add_run_box)
     app.connect("html-page-context", site_shell.describe_page)
     app.connect("html-page-context", site_shell.root_of_addresses, priority=501)

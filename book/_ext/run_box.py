@@ -11,6 +11,7 @@ import yaml
 
 from calib.data.registry import matching
 from calib.provenance import git
+from calib.publish import stands_alone
 
 ROOT = Path(__file__).parents[2]
 RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
@@ -70,8 +71,10 @@ def repository_links(url, source, run):
     links = {"source at this commit": f"{url}/blob/{commit()}/{source}"}
     if url.startswith("https://github.com/"):
         name, notebook = url.removeprefix("https://github.com/").strip("/"), f"book/published/{run}.ipynb"
-        links["open in Colab"] = f"https://colab.research.google.com/github/{name}/blob/{commit()}/{notebook}"
-        links["open in Binder"] = f"https://mybinder.org/v2/gh/{name}/{commit()}?urlpath=lab/tree/{notebook}"
+        if stands_alone(RUNS[run]):
+            links["open in Colab"] = f"https://colab.research.google.com/github/{name}/blob/{commit()}/{notebook}"
+        if "after" not in RUNS[run]:  # Binder has the files of the repository, but no numbers of other runs
+            links["open in Binder"] = f"https://mybinder.org/v2/gh/{name}/{commit()}?urlpath=lab/tree/{notebook}"
     return links
 
 

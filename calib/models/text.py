@@ -34,6 +34,7 @@ def load(folder, files=None, attention="sdpa", new_head=None):
     files : iterable of str, optional
         Names of its files; by default those of `FILES` that are there.
     attention : {"sdpa", "eager"}
+        A model that has no "sdpa" is run with the attention of its own code, "eager".
     new_head : sequence of str, optional
         Names of classes for which the model gets a new last layer, drawn from torch's generator.
 
@@ -65,7 +66,7 @@ def load(folder, files=None, attention="sdpa", new_head=None):
             model, report = AutoModelForSequenceClassification.from_pretrained(
                 private,
                 dtype=torch.float32,
-                attn_implementation=attention,
+                attn_implementation=attention if _has_sdpa(private) else "eager",
                 use_safetensors=True,
                 output_loading_info=True,
                 ignore_mismatched_sizes=True,  # they are in the report
@@ -84,7 +85,39 @@ def load(folder, files=None, attention="sdpa", new_head=None):
             f"{len(missing)}: {missing[0]}"
             + ("" if new_head else "; a model that was never trained to classify needs a new head")
         )
-    return model.eval(), tokenizer
+    model.eval()
+    _refuse_other_sizes(folder, model, tokenizer)
+    return model, tokenizer
+
+
+def _has_sdpa(folder):
+    """Whether transformers can run the model with torch's own attention."""
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    known = AutoModelForSequenceClassification._model_mapping
+    return type(config) not in known or known[type(config)]._supports_sdpa
+
+
+def _refuse_other_sizes(folder, model, tokenizer):
+    """Raise where the tokenizer makes what the model has no room for: the model would end in an IndexError."""
+    import torch
+
+    words = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > words:
+        raise ValueError(
+            f"{folder}: expected a tokenizer of at most {words} words, as the model has embeddings, got "
+            f"{len(tokenizer)}; take both from one checkpoint"
+        )
+    try:
+        with torch.inference_mode():
+            model(**encode(model, tokenizer, ["a " * MAX_TOKENS], ["a"]))
+    except (IndexError, RuntimeError) as error:
+        names = "max_position_embeddings", "type_vocab_size"
+        sizes = ", ".join(f"{name} {getattr(model.config, name)}" for name in names if hasattr(model.config, name))
+        raise ValueError(
+            f"{folder}: expected a model that takes {MAX_TOKENS} tokens, got one that does not ({sizes}): {error}"
+        ) from error
 
 
 def class_order(model, wanted, stated=None):
@@ -108,7 +141,10 @@ def class_order(model, wanted, stated=None):
     ValueError
         If the checkpoint names its classes LABEL_0, LABEL_1, ..., or otherwise, and none are stated.
     """
-    known = [model.config.id2label[i] for i in range(model.config.num_labels)]
+    names = model.config.id2label
+    if set(names) != set(range(len(names))):
+        raise ValueError(f"classes: expected names of the outputs 0 to {len(names) - 1}, got names of {sorted(names)}")
+    known = [str(names[i]) for i in range(len(names))]
     lower = [name.lower() for name in known]
     if stated is not None and sorted(lower) == sorted(wanted) and lower != [name.lower() for name in stated]:
         raise ValueError(
@@ -190,7 +226,9 @@ def encode(model, tokenizer, *texts, padding="max_length", segments=True):
         return_tensors="pt",
         return_token_type_ids=True,
     )
-    taken = set(inspect.signature(model.forward).parameters) - (set() if segments else {"token_type_ids"})
+    one_type = getattr(model.config, "type_vocab_size", 2) < 2  # then 0 is meant, whatever the tokenizer says
+    left_out = set() if segments and not one_type else {"token_type_ids"}
+    taken = set(inspect.signature(model.forward).parameters) - left_out
     return {name: tensor.to(model.device) for name, tensor in tokens.items() if name in taken}
 
 
