@@ -6,10 +6,34 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer.core import TyperGroup
 
 from calib.models import command
 
+EXTRAS = {
+    **dict.fromkeys(("ipykernel", "jupytext", "nbformat", "nbclient", "papermill", "yaml"), "book"),
+    **dict.fromkeys(("filelock", "huggingface_hub", "PIL", "pyarrow", "safetensors", "torch", "torchvision"), "models"),
+    "transformers": "models",
+}
+"""The extra of the package that a module belongs to."""
+
+
+class Commands(TyperGroup):
+    """The commands; where a package is missing that only some of them need, a line says how to get it."""
+
+    def invoke(self, ctx):
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except ImportError as error:
+            extra = EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
+                raise
+            _fail(f"{error}; this command needs more packages: in a checkout of the project, pip install '.[{extra}]'")
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

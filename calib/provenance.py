@@ -82,9 +82,9 @@ def _in_own_repository():
     return top is not None and Path(top).resolve() == CHECKOUT
 
 
-def git(*arguments, folder=CHECKOUT):
+def git(*arguments, folder=None):
     """What git says in a folder, by default that of the package; None where there is no git or no repository."""
-    command = ["git", *arguments]
+    command, folder = ["git", *arguments], folder or CHECKOUT
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)  # noqa: S603
     except (OSError, subprocess.CalledProcessError):

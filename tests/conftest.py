@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -131,3 +132,61 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+# -- a small book of two notebooks and a page of prose, built by the project's Snakefile and extension
+
+NOTEBOOK = """\
+# %% [markdown]
+# # Page {name}
+#
+# Its value is {{glue:text}}`{name}/value:.2f`.
+
+# %% tags=["parameters"]
+scale = {scale}
+
+# %%
+import time
+
+from calib.results import record
+
+time.sleep(0.2)
+record("{name}", value=scale * 1.5)
+"""
+INDEX = "# A book\n\nA number: {glue:text}`notebooks/one.ipynb::one/value:.1f`.\n"
+
+
+@pytest.fixture
+def small_book(tmp_path):
+    """A small checkout, in a path with a space and a letter beyond ASCII."""
+    root = tmp_path / "book ö"
+    for part in ("calib", "book/_ext", "book/_static", "book/_tools", "book/_templates"):
+        if (ROOT / part).exists():
+            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    for part in ("Snakefile", "_config.yml", "requirements.lock", "book/references.bib"):
+        shutil.copy(ROOT / part, root / part)
+    (root / "notebooks").mkdir()
+    for name, scale in (("one", 2), ("two", 3)):
+        (root / f"notebooks/{name}.py").write_text(NOTEBOOK.format(name=name, scale=scale), encoding="utf-8")
+    (root / "notebooks/runs.yaml").write_text("one: {notebook: one}\ntwo: {notebook: two}\n", encoding="utf-8")
+    (root / "book/index.md").write_text(INDEX, encoding="utf-8")
+    pages = "format: jb-book\nroot: index\nchapters:\n  - file: notebooks/one\n  - file: notebooks/two\n"
+    (root / "_toc.yml").write_text(pages, encoding="utf-8")
+    return root
+
+
+def start(book, *command, **environment):
+    env = {**os.environ, "PYTHONPATH": str(book), "LC_ALL": "C", **environment}
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen([sys.executable, *command], cwd=book, env=env, start_new_session=True, **streams)
+
+
+SNAKEMAKE = ("-m", "snakemake", "--cores", "2", "--nolock", "--rerun-incomplete", "--quiet", "rules", "host", "reason")
+ALONE = ("book/_tools/alone.py", "_build/.lock", sys.executable, *SNAKEMAKE)
+
+
+def build(book, **environment):
+    process = start(book, *ALONE, **environment)
+    output = process.communicate(timeout=120)[0]
+    assert process.returncode == 0, output
+    return output

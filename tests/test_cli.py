@@ -1,6 +1,8 @@
 """The command line: columns by name, errors in one line that say where."""
 
+import re
 import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -185,3 +187,33 @@ def test_make_expands_nothing_that_the_caller_typed(tmp_path):
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode and "there is no such notebook" in done.stderr
     assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    ("absent", "arguments", "extra"),
+    [
+        ("jupytext", ["run", str(ROOT / "notebooks/six-examples.py"), "-o", "page.ipynb"], "book"),
+        ("yaml", ["verify"], "book"),
+        ("yaml", ["publish"], "book"),
+        (
+            "nbformat",
+            ["published", "a.ipynb", "-o", "b.ipynb", "--numbers", "n", "--status", "s", "--reason", "r"],
+            "book",
+        ),
+        ("huggingface_hub", ["sst2", "out.csv"], "models"),
+        ("torch", ["train", "vision", "-o", "run.npz"], "models"),
+        ("torch", ["predict", "run.pt", "-o", "run.npz"], "models"),
+    ],
+)
+def test_a_missing_package_is_one_line_that_names_the_extra(tmp_path, absent, arguments, extra):
+    """As after a plain install; a name on the package index belongs to others, so none is suggested."""
+    code = f"import sys; sys.modules[{absent!r}] = None; from calib.__main__ import app; app()"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 1 and len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert f"pip install '.[{extra}]'" in done.stderr and absent in done.stderr
+
+
+def test_nothing_suggests_an_install_by_a_name_of_the_index():
+    texts = [path.read_text(encoding="utf-8") for kind in ("py", "md") for path in ROOT.glob(f"[bcnt]*/**/*.{kind}")]
+    assert len(texts) > 100
+    assert not [line for text in texts for line in text.splitlines() if re.search(r"pip install '?\"?calib[^{]", line)]

@@ -312,6 +312,18 @@ def test_the_content_of_the_sst2_file_is_checked_whatever_its_line_ends(folder):
         assert "not a per-example file" in sst2.problem(foreign, expected)
 
 
+def test_a_table_of_ones_own_is_not_called_a_broken_download(folder):
+    content = sst2.extract(published_log([(0, 1, -1.5, 2.5), (1, 0, 3.5, -0.25)]))
+    registry.REGISTRY[NAME] = replace(registry.REGISTRY[NAME], content_sha256="0" * 64, size=38_076)
+    (folder / NAME).write_bytes(content)
+    with pytest.raises(DataUnavailable, match="a table of other logits, perhaps your own.*calib fit") as caught:
+        registry.read(NAME)
+    assert "truncated" not in str(caught.value)
+    (folder / NAME).write_bytes(content[:40])
+    with pytest.raises(DataUnavailable, match="truncated"):
+        registry.read(NAME)
+
+
 def test_a_log_without_the_wanted_rows_is_an_error():
     with pytest.raises(ValueError, match="found none"):
         sst2.extract(published_log(ROWS).replace(b"1,cpu_fp32", b"1,cuda_fp32"))

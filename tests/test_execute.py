@@ -97,6 +97,45 @@ def test_it_runs_under_the_c_locale_from_another_folder(notebook, tmp_path):
     assert json.loads((tmp_path / "n.json").read_text())["small"]["value"] == 4.5
 
 
+def test_the_kernel_is_this_interpreter_whatever_else_has_its_name(notebook, tmp_path, monkeypatch):
+    spec = tmp_path / "elsewhere/kernels/python3/kernel.json"
+    spec.parent.mkdir(parents=True)
+    spec.write_text(json.dumps({"argv": ["/bin/false"], "display_name": "Python 3", "language": "python"}))
+    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "elsewhere"))
+    text = NOTEBOOK.replace('print("two")', 'import sys; record("small", python=sys.executable)')
+    notebook.write_text(text, encoding="utf-8")
+    assert execute(notebook, tmp_path / "page.ipynb")["small"]["python"] == sys.executable
+
+
+def test_figures_are_drawn_in_the_style_of_the_book_alone(notebook, tmp_path):
+    (tmp_path / "matplotlibrc").write_text("figure.figsize: 2, 1\naxes.facecolor: red\nsavefig.dpi: 20\n")
+    pages = []
+    for name, changed in (
+        ("plain", {}),
+        ("own", {"MATPLOTLIBRC": str(tmp_path / "matplotlibrc"), "MPLBACKEND": "pdf"}),
+    ):
+        command = [sys.executable, "-m", "calib", "run", str(notebook), "-o", f"{name}.ipynb"]
+        subprocess.run(command, cwd=tmp_path, env={**os.environ, **changed}, check=True)
+        pages.append((tmp_path / f"{name}.ipynb").read_bytes())
+    assert pages[0] == pages[1] and b"image/png" in pages[0]
+
+
+def test_the_commit_is_that_of_the_checkout_or_none(tmp_path, monkeypatch):
+    from calib import provenance
+
+    for command in (
+        ["init", "-q"],
+        ["-c", "user.name=a", "-c", "user.email=b", "commit", "-q", "--allow-empty", "-m", "c"],
+    ):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    own = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
+    assert provenance.circumstances()["commit"] == (own or None)
+    (tmp_path / "inside/calib").mkdir(parents=True)  # an environment inside of another repository
+    monkeypatch.setattr(provenance, "CHECKOUT", tmp_path / "inside")
+    assert provenance.circumstances()["commit"] is None and provenance.circumstances()["changed"] is False
+
+
 def test_an_unknown_parameter_is_an_error_that_lists_the_known_ones(notebook, tmp_path):
     with pytest.raises(NotebookError, match=r"small.py: unknown parameter scael; its parameters are scale"):
         execute(notebook, tmp_path / "page.ipynb", {"scael": 1})

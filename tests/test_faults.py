@@ -9,7 +9,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 
 import pytest
@@ -18,63 +17,13 @@ from calib import results
 from calib.data import data_folder
 from calib.execute import NotebookError
 from calib.publish import publish, restore
-from conftest import ROOT, fill, killed_at
+from conftest import ALONE, build, fill, killed_at, start
 from test_execute import fake_page
-
-NOTEBOOK = """\
-# %% [markdown]
-# # Page {name}
-#
-# Its value is {{glue:text}}`{name}/value:.2f`.
-
-# %% tags=["parameters"]
-scale = {scale}
-
-# %%
-import time
-
-from calib.results import record
-
-time.sleep(0.2)
-record("{name}", value=scale * 1.5)
-"""
-INDEX = "# A book\n\nA number: {glue:text}`notebooks/one.ipynb::one/value:.1f`.\n"
 
 
 @pytest.fixture
-def book(tmp_path):
-    """A small checkout, in a path with a space and a letter beyond ASCII."""
-    root = tmp_path / "book ö"
-    for part in ("calib", "book/_ext", "book/_static", "book/_tools", "book/_templates"):
-        if (ROOT / part).exists():
-            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("Snakefile", "_config.yml", "requirements.lock", "book/references.bib"):
-        shutil.copy(ROOT / part, root / part)
-    (root / "notebooks").mkdir()
-    for name, scale in (("one", 2), ("two", 3)):
-        (root / f"notebooks/{name}.py").write_text(NOTEBOOK.format(name=name, scale=scale), encoding="utf-8")
-    (root / "notebooks/runs.yaml").write_text("one: {notebook: one}\ntwo: {notebook: two}\n", encoding="utf-8")
-    (root / "book/index.md").write_text(INDEX, encoding="utf-8")
-    pages = "format: jb-book\nroot: index\nchapters:\n  - file: notebooks/one\n  - file: notebooks/two\n"
-    (root / "_toc.yml").write_text(pages, encoding="utf-8")
-    return root
-
-
-def start(book, *command, **environment):
-    env = {**os.environ, "PYTHONPATH": str(book), "LC_ALL": "C", **environment}
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen([sys.executable, *command], cwd=book, env=env, start_new_session=True, **streams)
-
-
-SNAKEMAKE = ("-m", "snakemake", "--cores", "2", "--nolock", "--rerun-incomplete", "--quiet", "rules", "host", "reason")
-ALONE = ("book/_tools/alone.py", "_build/.lock", sys.executable, *SNAKEMAKE)
-
-
-def build(book, **environment):
-    process = start(book, *ALONE, **environment)
-    output = process.communicate(timeout=120)[0]
-    assert process.returncode == 0, output
-    return output
+def book(small_book):
+    return small_book
 
 
 def kill(process, after):

@@ -88,6 +88,32 @@ def test_the_published_record_is_that_of_the_same_code():
 
 
 @pytest.mark.site
+@pytest.mark.parametrize("dataset", ["chaosnli-s", "chaosnli-m"])
+def test_the_population_is_the_largest_part_in_every_order_and_by_both_scores(dataset):
+    """What the chapter and the first finding say in words."""
+    found = results.load(ROOT / "_build/results.json")[f"three-parts/{dataset}/paper"]
+    for way in (
+        "",
+        "_swapped",
+        "_crossfit",
+        "_objective_second_crossfit",
+        "_objective_first_crossfit",
+        "_shapley_crossfit",
+    ):
+        assert found[f"share_population{way}"] > 0.5, way
+    for name in found:
+        if name.startswith("share_label") and name.count("_") == 2 and not name.endswith(("_low", "_high")):
+            assert found[name] < 0.4, name
+    assert found["share_label_nll_crossfit_high"] < 0.5
+
+
+@pytest.mark.site
+def test_a_swapped_share_lies_outside_the_interval_of_fixed_halves_as_the_chapter_says():
+    found = results.load(ROOT / "_build/results.json")["three-parts/chaosnli-s/paper"]
+    assert found["share_label_swapped"] > found["share_label_refit_high"] > found["share_label_high"]
+
+
+@pytest.mark.site
 def test_the_numbers_of_the_lesson_in_the_book_are_those_in_print():
     lesson = results.load(ROOT / "_build/results.json")["six-examples"]
     shown = [f"{lesson['temperature_grid']:.5f}", f"{lesson['nll_t1']:.5f}", f"{lesson['nll_fitted']:.5f}"]

@@ -153,6 +153,19 @@ def test_with_a_repository_a_notebook_opens_elsewhere_at_the_commit_that_was_bui
     assert list(repository_links("https://example.org/what", "notebooks/a.py", "a-1")) == ["source at this commit"]
 
 
+def test_the_page_of_data_says_by_file_what_may_be_copied():
+    from calib.data.registry import REGISTRY
+
+    table = re.search(r"You may copy it.*?</table>", read("data.html"), flags=re.DOTALL)[0]
+    cells = [re.sub("<[^>]+>", " ", cell) for cell in re.findall(r"<td.*?</td>", table, flags=re.DOTALL)]
+    rows = {terms.strip(): (names, float(size)) for terms, names, size in zip(cells[::3], cells[1::3], cells[2::3])}
+    assert set(rows) == {entry.source.redistribution for entry in REGISTRY.values()}
+    assert sum(size for _, size in rows.values()) == pytest.approx(
+        sum(entry.size for entry in REGISTRY.values()) / 1e6, abs=0.5
+    )
+    assert "chaosNLI_snli.jsonl" in rows["with credit, not commercially"][0]
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_addresses_within_a_page_are_unique_and_those_of_figures_have_names(page):
     ids = re.findall(r'\sid="([^"]+)"', read(page))
@@ -260,6 +273,7 @@ def test_the_keyboard_reaches_the_text_first_and_shows_where_it_is(browser, addr
         ("fit_temperature", "api.html#calib.temperature.fit_temperature"),
         ("ECE", "glossary.html#term-ECE"),
         ("temperature scaling", "notebooks/what-temperature-does.html"),
+        ("0.823", "notebooks/six-examples.html"),
         ("ChaosNLI", "notebooks/gap-chaosnli-s-bert-base-uncased.html"),
     ],
 )

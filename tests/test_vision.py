@@ -515,19 +515,6 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path, monkeypatch):
     assert result.exit_code == 130 and result.output.startswith("interrupted; what the checkpoint holds is kept")
 
 
-def test_a_missing_package_is_said_with_a_way_on(tmp_path, monkeypatch):
-    def without_pillow(*_):
-        raise ModuleNotFoundError("No module named 'PIL'")
-
-    monkeypatch.setitem(sys.modules, "calib.models.checkpoint", None)
-    predicted = CliRunner().invoke(app, ["predict", str(tmp_path / "run.pt"), "-o", str(tmp_path / "run.npz")])
-    monkeypatch.undo()
-    monkeypatch.setattr(vision, "load_images", without_pillow)
-    trained = CliRunner().invoke(app, ["train", "vision", "-o", str(tmp_path / "run.npz")])
-    for result in (predicted, trained):
-        assert result.exit_code == 1 and "pip install 'calib[models]'" in result.output
-
-
 def own(folder, **changed):
     """A small file of ours where the study of the gap looks for it, changed."""
     splits = {"validation": [f"jpeg-{i}" for i in range(20)], "test": [f"test-{i}" for i in range(30)]}

@@ -28,7 +28,7 @@ class DataTable(SphinxDirective):
         self.env.note_dependency(path)
         runs = yaml.safe_load(path.read_text(encoding="utf-8"))
         sources = dict.fromkeys(entry.source for entry in REGISTRY.values())
-        return [self._section(source, runs) for source in sources]
+        return [*self.parse_text_to_nodes("\n".join(_copying())), *(self._section(source, runs) for source in sources)]
 
     def _section(self, source, runs):
         files = [entry for entry in REGISTRY.values() if entry.source == source]
@@ -55,6 +55,21 @@ class DataTable(SphinxDirective):
         section += nodes.title(text=source.title)
         section += self.parse_text_to_nodes("\n".join(lines))
         return section
+
+
+def _copying():
+    """A table of what may be passed on, by file."""
+    lines = ["| You may copy it | files | MB |", "|:---|:---|---:|"]
+    for terms in sorted({entry.source.redistribution for entry in REGISTRY.values()}):
+        files = [entry for entry in REGISTRY.values() if entry.source.redistribution == terms]
+        folders = sorted({f"`{entry.name.rpartition('/')[0]}/`" for entry in files})
+        names = (
+            [f"`{entry.name}`" for entry in files]
+            if len(files) < 5
+            else [f"{len(files)} files in {', '.join(folders)}"]
+        )
+        lines.append(f"| {terms} | {', '.join(names)} | {sum(entry.size for entry in files) / 1e6:.1f} |")
+    return lines
 
 
 def _row(entry):

@@ -75,7 +75,9 @@ class DataFile:
         """Say what is wrong with the bytes of a file, or None if it is the registered one."""
         if self.content_sha256:
             problem = sst2.problem(content, self.content_sha256)
-            return problem and f"{problem}, found {len(content):,} bytes ({likely_cause(content, self.size)})"
+            own = "a table of other logits, perhaps your own? `calib fit` reads those"
+            cause = own if sst2.is_table(content) else likely_cause(content, self.size)
+            return problem and f"{problem}, found {len(content):,} bytes ({cause})"
         found = hashlib.sha256(content).hexdigest()
         if found == self.sha256:
             return None

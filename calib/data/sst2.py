@@ -53,6 +53,15 @@ def content_sha256(labels, logits):
     return digest.hexdigest()
 
 
+def is_table(content):
+    """Whether the bytes are a per-example file, of whatever logits."""
+    try:
+        parse(content)
+    except ValueError:
+        return False
+    return True
+
+
 def problem(content, expected):
     """Say what is wrong with the bytes of a per-example file, or None if its content is the registered one."""
     try:

@@ -2,7 +2,6 @@
 
 import logging
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -41,14 +40,6 @@ def _fail(error):
     raise typer.Exit(1)
 
 
-@contextmanager
-def _packages_explained():
-    try:
-        yield
-    except ImportError as error:
-        _fail(f"{error}; models need torch, torchvision and transformers: pip install 'calib[models]'")
-
-
 def _told(function, *arguments, **options):
     """Call, and turn what can be expected to go wrong into one line; without a terminal, a line per epoch."""
     from calib.data import DataUnavailable
@@ -56,12 +47,11 @@ def _told(function, *arguments, **options):
     if not sys.stderr.isatty():
         logging.basicConfig(format="%(asctime)s %(message)s")
         logging.getLogger("calib").setLevel(logging.INFO)
-    with _packages_explained():
-        from calib.models.checkpoint import CheckpointError
-        from calib.models.training import OutOfMemory
+    from calib.models.checkpoint import CheckpointError
+    from calib.models.training import OutOfMemory
+
     try:
-        with _packages_explained():
-            record = function(*arguments, **options)
+        record = function(*arguments, **options)
     except (DataUnavailable, CheckpointError, OutOfMemory, ValueError, OSError) as error:
         _fail(error)
     except KeyboardInterrupt:
@@ -194,8 +184,7 @@ def predict(
 
 def _task(start):
     """What a checkpoint of ours was trained for; anything else is a model of pairs."""
-    with _packages_explained():
-        from calib.models.checkpoint import CheckpointError, is_checkpoint, read
+    from calib.models.checkpoint import CheckpointError, is_checkpoint, read
 
     if not is_checkpoint(start):
         return "nli"
