@@ -13,8 +13,8 @@ logits. One page draws its logits in float32 and means over them in float32: a f
 Networks that a page trains are trained in float64, since training amplifies the last bits step by step; what it makes
 of them stays below 1e-8, and is bound by the same two tolerances.
 
-All of this was measured: every page, under the instructions that older processors and processors of another maker have
-(``tests/measure/variation.py``). ARM could not be had.
+All of this was measured, under the instructions that older processors and processors of another maker have
+(``tests/measure/variation.py``); the trust page says on how many numbers. ARM could not be had.
 """
 
 from dataclasses import dataclass
