@@ -74,15 +74,15 @@ gap_runs = [
 
 # %%
 claims = [row for row in rows() if row["kind"] == "claim"]
-sentence = {name_of(claim): f"{claim['quantity'][0].upper()}{claim['quantity'][1:]}: “{claim['printed']}”" for claim in claims}
 results = load_dogah2026()
 verdicts = decide(results, claims)
+
+# %% tags=["hide-input"]
+sentence = {name_of(claim): f"{claim['quantity'][0].upper()}{claim['quantity'][1:]}: “{claim['printed']}”" for claim in claims}
 record("claims", **{name: f"{found.verdict}: {found.evidence}" for name, found in verdicts.items()})
 figures = {f"{name}_{key}": value for name, found in verdicts.items() for key, value in found.figures.items()}
 counts = {word: sum(v.verdict == word for v in verdicts.values()) for word in (SHOWN, NOT_SHOWN, CONTRADICTED)}
-record("paper-audited", **figures, claims=len(verdicts), shown=counts[SHOWN], not_shown=counts[NOT_SHOWN], contradicted=counts[CONTRADICTED]);
-
-# %% tags=["hide-input"]
+record("paper-audited", **figures, claims=len(verdicts), shown=counts[SHOWN], not_shown=counts[NOT_SHOWN], contradicted=counts[CONTRADICTED])
 rule = {name_of(claim): rule_of(claim).text for claim in claims}
 Markdown("\n".join(
     f"{sentence[name]}\n: **{found.verdict.capitalize()}.** {found.evidence[0].upper()}{found.evidence[1:]}.\n: *Rule.* {rule[name]}\n"

@@ -324,15 +324,15 @@ rows = []
 for (dataset, protocol), found in chosen.items():
     names = "population", "label", "objective"
     cells = [f"**{found[f'share_{name}_crossfit']:.1%}** [{found[f'share_{name}_crossfit_low']:.1%}, {found[f'share_{name}_crossfit_high']:.1%}]" for name in names]
-    rows.append([DATASETS[dataset], protocol, found["sets"], "cross-fitted", f"{found['gap_crossfit']:.4f}", *cells])
-    cells = [f"{found[f'share_{name}']:.1%} [{found[f'share_{name}_low']:.1%}, {found[f'share_{name}_high']:.1%}] ([{found[f'share_{name}_refit_low']:.1%}, {found[f'share_{name}_refit_high']:.1%}])" for name in names]
-    rows.append(["", "", "", "file order", f"{found['gap']:.4f}", *cells])
-    rows.append(["", "", "", "swapped", f"{2 * found['gap_crossfit'] - found['gap']:.4f}", *(f"{found[f'share_{name}_swapped']:.1%}" for name in names)])
-table("llrlrrrr", ["Data", "Protocol", "Sets", "Halves", "Gap", "Population", "Labels", "Objective"], rows)
+    rows.append([DATASETS[dataset], protocol, "cross-fitted", f"{found['gap_crossfit']:.4f}", *cells])
+    cells = [f"{found[f'share_{name}']:.1%} [{found[f'share_{name}_low']:.1%}, {found[f'share_{name}_high']:.1%}]" for name in names]
+    rows.append(["", "", "file order", f"{found['gap']:.4f}", *cells])
+    rows.append(["", "", "swapped", f"{2 * found['gap_crossfit'] - found['gap']:.4f}", *(f"{found[f'share_{name}_swapped']:.1%}" for name in names)])
+table("lllrrrr", ["Data", "Protocol", "Halves", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
-# Mean part over mean gap, over models and training seeds. The interval of a cross-fitted share holds other examples, other halves and other fits. In file order, in brackets the interval with fixed fits, in parentheses that with the
-# fits inside: neither holds other halves, and on ChaosNLI-S the swapped share lies outside both. All models of a data set
+# Mean part over mean gap, over models and training seeds. The interval of a cross-fitted share holds other examples, other halves and other fits. That in file order holds the fits fixed. With the
+# fits inside, the interval of the label share on ChaosNLI-S ends at {glue:text}`three-parts/chaosnli-s/paper/share_label_refit_high:.1%` (protocol paper): neither holds other halves, and the swapped share lies outside both. All models of a data set
 # see the same resampled examples. Training seeds are few, and these intervals do not speak about models that were not
 # trained: over the sets, the label share in file order with protocol paper runs from {glue:text}`three-parts/chaosnli-s/paper/share_label_least:.1%` to
 # {glue:text}`three-parts/chaosnli-s/paper/share_label_most:.1%` on ChaosNLI-S and from {glue:text}`three-parts/chaosnli-m/paper/share_label_least:.1%` to
@@ -342,7 +342,7 @@ table("llrlrrrr", ["Data", "Protocol", "Sets", "Halves", "Gap", "Population", "L
 # {glue:text}`three-parts/chaosnli-s/paper/objective_crossfit_high:.5f` and {glue:text}`three-parts/chaosnli-m/paper/objective_crossfit_high:.5f`: the data exclude a part of more than {glue:text}`three-parts/chaosnli-s/paper/share_objective_crossfit_high:.1%` and
 # {glue:text}`three-parts/chaosnli-m/paper/share_objective_crossfit_high:.1%` of the gap. On CIFAR-10H it is {glue:text}`three-parts/cifar10h/paper/objective_crossfit:.5f` ({glue:text}`three-parts/cifar10h/paper/objective_crossfit_low:.5f` to {glue:text}`three-parts/cifar10h/paper/objective_crossfit_high:.5f`).
 #
-# # ## Choices made otherwise
+# ## Choices made otherwise
 #
 # **Which hard label?** The label that SNLI and MNLI give is the majority of the new votes in
 # {glue:text}`three-parts/chaosnli-s/paper/same_label:.1%` of the ChaosNLI-S and {glue:text}`three-parts/chaosnli-m/paper/same_label:.1%` of the ChaosNLI-M pairs.

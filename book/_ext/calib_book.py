@@ -68,7 +68,11 @@ def _copying():
             if len(files) < 5
             else [f"{len(files)} files in {', '.join(folders)}"]
         )
-        lines.append(f"| {terms} | {', '.join(names)} | {sum(entry.size for entry in files) / 1e6:.1f} |")
+        needed, optional = (
+            sum(entry.size for entry in files if entry.optional is state) / 1e6 for state in (False, True)
+        )
+        size = f"{needed:.2f}" + (f" and {optional:.2f} that the book does not need" if optional else "")
+        lines.append(f"| {terms} | {', '.join(names)} | {size} |")
     return lines
 
 
