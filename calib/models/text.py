@@ -226,9 +226,9 @@ def encode(model, tokenizer, *texts, padding="max_length", segments=True):
         return_tensors="pt",
         return_token_type_ids=True,
     )
-    one_type = getattr(model.config, "type_vocab_size", 2) < 2  # then 0 is meant, whatever the tokenizer says
-    left_out = set() if segments and not one_type else {"token_type_ids"}
-    taken = set(inspect.signature(model.forward).parameters) - left_out
+    if getattr(model.config, "type_vocab_size", 2) < 2:  # one type: 0, whatever the tokenizer says
+        tokens["token_type_ids"].zero_()
+    taken = set(inspect.signature(model.forward).parameters) - (set() if segments else {"token_type_ids"})
     return {name: tensor.to(model.device) for name, tensor in tokens.items() if name in taken}
 
 

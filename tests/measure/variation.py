@@ -80,10 +80,11 @@ def measure():
     found = {}
     with tempfile.TemporaryDirectory() as scratch:
         for setting in SETTINGS:
-            found[setting] = {}
+            parts = []
             for name in RUNS:
-                found[setting] |= numbers(name, setting, Path(scratch))
+                parts.append(numbers(name, setting, Path(scratch)))
                 print(setting, name, flush=True)
+            found[setting] = results.merge(parts)
     plain = found.pop("as it is")
     largest = {}
     for setting, other in found.items():
