@@ -16,7 +16,7 @@ from pathlib import Path
 import yaml
 
 from calib.data.registry import data_folder, matching, status
-from calib.publish import restore
+from calib.pages.edition import restore
 
 RUNS = yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
 PACKAGE = sorted(str(path) for path in Path("calib").rglob("*") if path.suffix in {".py", ".csv", ".toml", ".mplstyle"})

@@ -139,8 +139,8 @@ def run(
 ):
     """Execute one notebook with parameters; its output appears only if every cell ran."""
     from calib.data import data_folder
-    from calib.execute import NotebookError, defaults, execute
-    from calib.parameters import read
+    from calib.pages.execute import NotebookError, defaults, execute
+    from calib.pages.parameters import read
 
     if not notebook.is_file():
         names = ", ".join(sorted(path.stem for path in notebook.parent.glob("*.py"))) or "none"
@@ -174,7 +174,7 @@ def published(
     reason: Annotated[str, typer.Option(help="why there is no fresh run")],
 ):
     """Use a published notebook in place of a fresh run, with a note on the page that says so and why."""
-    from calib.publish import reuse
+    from calib.pages.edition import reuse
 
     try:
         reuse(record, output, numbers, status, reason)
@@ -194,8 +194,8 @@ def publish():
     """Renew the published record in book/published from the last build; run in the root of the checkout."""
     import yaml
 
-    from calib.execute import NotebookError
-    from calib.publish import publish as renew
+    from calib.pages.edition import publish as renew
+    from calib.pages.execute import NotebookError
 
     pages, numbers, statuses = Path("book/notebooks"), Path("_build/results.json"), Path("_build/status")
     try:
@@ -208,8 +208,8 @@ def publish():
 @app.command()
 def verify():
     """Compare every number of the last build with the published record; run in the root of the checkout."""
-    from calib import results
-    from calib.verify import TOLERANCES, compare
+    from calib.pages import record as results
+    from calib.pages.verify import TOLERANCES, compare
 
     try:
         old = [run for run in _runs() if not results.load(Path(f"_build/status/{run}.json"))["fresh"]]
@@ -241,7 +241,7 @@ def merge(
     output: Annotated[Path, typer.Option("--output", "-o", help="the one file they go into")],
 ):
     """Merge the recorded numbers of several runs into one results.json."""
-    from calib import results
+    from calib.pages import record as results
 
     try:
         results.save(results.merge(map(results.load, parts)), output)

@@ -11,7 +11,7 @@ import numpy as np
 
 from calib.checks import as_clusters, as_logits, as_targets, as_temperature, one_hot
 from calib.probabilities import shift
-from calib.resample import bootstrap_blocks
+from calib.resampling import bootstrap_blocks
 from calib.scores import cross_entropy
 
 TEMPERATURES = np.geomspace(0.05, 50, 346)

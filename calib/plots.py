@@ -1,8 +1,5 @@
-"""Figures and tables of the notebooks: one palette, one reliability diagram, one way to label and to show."""
+"""Figures: one palette, one reliability diagram, one way to label points and axes."""
 
-import base64
-import io
-import re
 from itertools import pairwise
 
 import numpy as np
@@ -122,50 +119,3 @@ def log_axis(axis, ticks):
     axis.axes.set(**{f"{axis.axis_name}scale": "log"})
     axis.set_ticks(ticks, [f"{tick:,g}" if tick < 1000 else f"{tick:,.0f}" for tick in ticks])
     axis.set_ticks([], minor=True)
-
-
-def show(fig, name, caption, alt):
-    """Show a figure in a notebook, with what the book needs around it.
-
-    Parameters
-    ----------
-    fig : matplotlib.figure.Figure
-    name : str
-        Anchor of the figure, to refer to it with ``{numref}``.
-    caption : str
-        Caption, MyST Markdown; say population, sample size and bins.
-    alt : str
-        What the picture shows, with its numbers, for a reader who does not see it.
-    """
-    from IPython.display import display
-    from matplotlib import pyplot
-
-    buffer = io.BytesIO()
-    fig.savefig(buffer, format="png", dpi=160, bbox_inches="tight", metadata={"Software": None})
-    pyplot.close(fig)
-    data = {"image/png": base64.b64encode(buffer.getvalue()).decode()}
-    display(data, metadata={"image/png": {"alt": alt, "caption": caption, "name": name}}, raw=True)
-
-
-def table(align, heads, rows):
-    """A Markdown table for the output of a cell; negative numbers get a minus sign in place of a hyphen.
-
-    Parameters
-    ----------
-    align : str
-        "l" or "r" for each column; numbers belong to the right.
-    heads : list of str
-        Head of each column, none of them empty, with its unit.
-    rows : list of list
-
-    Returns
-    -------
-    IPython.display.Markdown
-    """
-    from IPython.display import Markdown
-
-    if not all(heads) or any(len(row) != len(align) for row in [heads, *rows]):
-        raise ValueError(f"rows: expected {len(align)} cells in each row and no empty head, got {[heads, *rows]}")
-    rule = [{"l": ":---", "r": "---:"}[side] for side in align]
-    cells = [[re.sub(r"(?<![\w.])-(?=\d)", "\N{MINUS SIGN}", str(cell)) for cell in row] for row in rows]
-    return Markdown("\n".join(f"| {' | '.join(row)} |" for row in [heads, rule, *cells]))

@@ -39,12 +39,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from calib import reliability_table, softmax, top_label
+from calib.claims.published import printed
 from calib.data import load_sst2
-from calib.plots import COLOURS, label, reliability_diagram, show, table
-from calib.published import printed
+from calib.pages.record import glue, record
+from calib.pages.show import show, table
+from calib.plots import COLOURS, label, reliability_diagram
 from calib.reliability import EqualMass, assign_bins, bin_edges, wilson_interval
-from calib.resample import bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
-from calib.results import glue, record
+from calib.resampling import bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
 
 plt.style.use("calib.paper")
 

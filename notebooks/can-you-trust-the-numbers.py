@@ -33,11 +33,13 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from calib import audit, results
+from calib import audit
 from calib.data import load_soft_labels, load_sst2
-from calib.plots import COLOURS, DASHED, label, log_axis, show, table
-from calib.results import glue, record
-from calib.verify import TOLERANCES
+from calib.pages import record as results
+from calib.pages.record import glue, record
+from calib.pages.show import show, table
+from calib.pages.verify import TOLERANCES
+from calib.plots import COLOURS, DASHED, label, log_axis
 
 plt.style.use("calib.paper")
 RUN = "can-you-trust-the-numbers"
@@ -51,13 +53,7 @@ runs = [
     "six-examples",
     "sst2-isolated-fit",
     "binning-sensitivity",
-    "gap-cifar10h-resnet110",
-    "gap-cifar10h-resnet8",
-    "gap-cifar10h-resnet20",
-    "gap-cifar10h-resnet32",
-    "gap-chaosnli-s-bert-base-uncased",
-    "gap-chaosnli-s-roberta-base",
-    "gap-chaosnli-m-roberta-base",
+    "soft-label-gap",
     "three-parts",
     "three-scales",
 ]  # the runs to compute again
@@ -146,7 +142,7 @@ record(RUN, draws=truth["temperature"][0]["draws"], coverage_low=min(covers), co
 table("rrlrrr", ["Classes", "n", "Labels drawn with", "Mean error, in standard errors", "Within one", "95% interval contains the truth"], rows)
 
 # %% [markdown]
-# The fitted temperature and its interval (`calib.uncertainty.temperature_interval`), in {glue:text}`can-you-trust-the-numbers/draws:,d` draws
+# The fitted temperature and its interval (`calib.intervals.temperature_interval`), in {glue:text}`can-you-trust-the-numbers/draws:,d` draws
 # each, ± Monte Carlo standard error. Coverage runs from {glue:text}`can-you-trust-the-numbers/coverage_low:.1%` to
 # {glue:text}`can-you-trust-the-numbers/coverage_high:.1%`; it is lowest where few predictions are wrong.
 
@@ -205,7 +201,7 @@ show(
 
 # %% [markdown]
 # The ECE adds up absolute values, so noise only adds: it is too high, and most of all for a calibrated forecaster. The cross-fitted estimate
-# (`calib.uncertainty.debiased_ece`) takes the sign of a bin's gap from one part of its rows and the size from the rest. Its mean is zero for a
+# (`calib.intervals.debiased_ece`) takes the sign of a bin's gap from one part of its rows and the size from the rest. Its mean is zero for a
 # calibrated forecaster and never above the truth, so that the two enclose the truth on average. It is not simply better: for a
 # miscalibrated forecaster it is too low.
 
@@ -227,7 +223,7 @@ table("lrrrr", ["95% percentile interval of", "Calibrated: truth", "Contains it"
 #
 # A number may depend on the machine: another processor has other instructions, another number of threads adds in another order. `make verify`
 # compares a fresh build with the published record, each number to the tolerance of its kind. Here is what the kinds are, and how far their
-# numbers moved when all sections ran again as if on other processors. The derivation of each tolerance is in `calib.verify`.
+# numbers moved when all sections ran again as if on other processors. The derivation of each tolerance is in `calib.pages.verify`.
 
 # %% tags=["hide-input"]
 KINDS = {"exact": "counts, words, decisions", "double": "computed from given logits", "single": "from logits drawn in float32"}

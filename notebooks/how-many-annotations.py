@@ -41,14 +41,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from calib import fit_temperature
-from calib.annotation import draw_votes, fit_temperature_to_votes, simulate_annotation, vote_variance
 from calib.curves import TEMPERATURES, bootstrap_weights, lowest, score_curves, values_at, weighted_means
-from calib.data import cluster_names, load_original_votes, load_soft_labels
-from calib.gap import halves
-from calib.names import DATASETS, MODELS
-from calib.plots import COLOURS, show, table
-from calib.resample import interval
-from calib.results import glue, record
+from calib.data import DATASETS, SETS
+from calib.data.titles import model_title
+from calib.pages.record import glue, record
+from calib.pages.show import show, table
+from calib.plots import COLOURS
+from calib.resampling import interval
+from calib.softlabels.annotation import draw_votes, fit_temperature_to_votes, simulate_annotation, vote_variance
+from calib.softlabels.study import load_study
 
 plt.style.use("calib.paper")
 RUN = "how-many-annotations"
@@ -107,13 +108,14 @@ def designs_for(n):
 studies = {}
 for dataset, model, training_seeds in runs:
     for training_seed in training_seeds:
-        validation, soft, _ = load_soft_labels(dataset, model, training_seed)
-        first, second = halves(soft)
+        study = load_study(dataset, model, training_seed)
+        validation, first, second = study.validation, study.first, study.second
         designs, q = designs_for(len(first)), first.distributions
         fits = simulate_annotation(first.logits, q, designs, draws, seed)
         studies[dataset, model, training_seed] = {
             "first": first,
             "second": second,
+            "clusters": study.judged_clusters,
             "n": len(first),
             "T_hard": fit_temperature(validation.logits, validation.labels).temperature,
             "T_oracle": fit_temperature(first.logits, q, objective="brier").temperature,
@@ -137,7 +139,7 @@ for study in studies.values():
     study["share"] = {
         kind: {d: (study["brier_hard"] - scores) / study["gap"] for d, scores in fits.items()} for kind, fits in study["brier"].items()
     }
-    resampled = weighted_means(bootstrap_weights(len(curves), cluster_names(study["second"].ids)), curves)  # other evaluation items
+    resampled = weighted_means(bootstrap_weights(len(curves), study["clusters"]), curves)  # other evaluation items
     replicate = np.arange(len(resampled))
     ends = {name: values_at(resampled, np.full(len(resampled), study[f"T_{name}"])) for name in ("hard", "oracle")}
     one, most = (values_at(resampled, study["T"][kind][m, study["n"]][replicate % draws]) for kind, m in EXTREMES)
@@ -160,7 +162,7 @@ for (dataset, model, training_seed), study in studies.items():
 
 # %% tags=["hide-input"]
 present = list(dict.fromkeys(dataset for dataset, *_ in runs))
-titles = {key: f"{DATASETS[key[0]]}, {MODELS[key[1]]}, seed {key[2]}" for key in studies}
+titles = {key: f"{DATASETS[key[0]]}, {model_title(key[1])}, seed {key[2]}" for key in studies}
 
 
 rows = []
@@ -305,7 +307,7 @@ for (dataset, model, training_seed), s in studies.items():
     if dataset == "cifar10h":
         continue
     first, second = s["first"], s["second"]
-    votes = load_original_votes(dataset)
+    votes = SETS[dataset].original_votes()
     five = np.array([votes[uid] for uid in first.ids.tolist()])
     shares = five / five.sum(axis=1, keepdims=True)
     curves = score_curves(second.logits, second.distributions, "brier")
@@ -315,7 +317,7 @@ for (dataset, model, training_seed), s in studies.items():
         "five": np.array([fit_temperature(first.logits, shares).temperature]),
         "majority": np.array([fit_temperature(first.logits, five.argmax(axis=1)).temperature]),
     }
-    resampled = weighted_means(bootstrap_weights(len(curves), cluster_names(second.ids)), curves)
+    resampled = weighted_means(bootstrap_weights(len(curves), s["clusters"]), curves)
     ends = [values_at(resampled, np.full(len(resampled), s[f"T_{name}"])) for name in ("hard", "oracle")]
     found = {"T_one": one.mean(), "T_five": fits["five"][0], "T_majority": fits["majority"][0]}
     for name, T in fits.items():
@@ -446,7 +448,7 @@ for dataset in present:
 table("lr" + "r" * len(costs), ["data", "within / between", *(f"best m, c = {c}" for c in costs)], rows)
 
 # %% [markdown]
-# The two variances at the temperature of all votes (`calib.annotation.vote_variance`), their ratio averaged over the models and seeds of a data set.
+# The two variances at the temperature of all votes (`calib.softlabels.annotation.vote_variance`), their ratio averaged over the models and seeds of a data set.
 #
 # ## One vote per item of real data
 #
@@ -454,11 +456,10 @@ table("lr" + "r" * len(costs), ["data", "within / between", *(f"best m, c = {c}"
 # share an image are one cluster.
 
 # %%
-_, soft, _ = load_soft_labels("chaosnli-s", "roberta-base", seed=0)
-first, _ = halves(soft)
+first = load_study("chaosnli-s", "roberta-base", seed=0).first
 _, drawn = next(draw_votes(first.distributions, [1], draws=1, seed=seed))
 table = {"item": first.ids, "label": np.array(first.class_names)[drawn[0]]}
-images = cluster_names(first.ids)
+images = SETS["chaosnli-s"].clusters(first.ids)
 fit = fit_temperature_to_votes(first.logits, table, first.ids, first.class_names, clusters=images)
 full = fit_temperature_to_votes(first.logits, first.votes, clusters=images)
 print(f"{fit.n_votes:>6,} votes on {fit.n_items} items: T = {fit.temperature:.2f}, 95% interval {fit.low:.2f} to {fit.high:.2f}")
@@ -481,7 +482,7 @@ record(RUN, example_items=fit.n_items, example_T=fit.temperature, example_low=fi
 #    {glue:text}`how-many-annotations/language_majority_high:.0%` of the gap.
 # 2. Ask **one person about each item**, on as many items as the budget allows, someone drawn at random from the crowd, after the items were chosen: votes that chose them say too much disagreement. A second vote pays only where items are dear.
 # 3. **Keep every vote.** Where there are several on an item, and their number did not depend on what they said, fit to their distribution rather than to their majority, and do not drop items without agreement.
-# 4. Fit with `calib.annotation.fit_temperature_to_votes`, with clusters where items share something, and report the interval. If it is too wide, or the fit is refused, get more items.
+# 4. Fit with `calib.softlabels.annotation.fit_temperature_to_votes`, with clusters where items share something, and report the interval. If it is too wide, or the fit is refused, get more items.
 #
 # ## Take-aways
 #

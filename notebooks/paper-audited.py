@@ -37,29 +37,24 @@ from IPython.display import Markdown
 from scipy.stats import t as student
 
 from calib import brier, ece, fit_temperature, softmax, top_label
-from calib.claims import decide, name_of, rule_of
-from calib.data import load_dogah2026, load_soft_labels
-from calib.data.loaders import SUBSETS, load_json_lines
-from calib.data.registry import read
-from calib.gap import N_BINS, halves
-from calib.names import DATASETS, MODELS
-from calib.plots import COLOURS, DASHED, label, log_axis, show, table
-from calib.published import half_up, rows
+from calib.claims.published import half_up, rows
+from calib.claims.rules import CONTRADICTED, LANGUAGE, NOT_SHOWN, SHOWN, VISION
+from calib.claims.seeds import configurations, named
+from calib.claims.verdicts import decide, name_of, rule_of
+from calib.data import DATASETS, SETS, load_dogah2026
+from calib.data.titles import model_title
+from calib.pages.record import load_runs, record
+from calib.pages.show import show, table
+from calib.plots import COLOURS, DASHED, label, log_axis
 from calib.reliability import wilson_interval
-from calib.results import load_runs, record
-from calib.rules import CONTRADICTED, LANGUAGE, NOT_SHOWN, SHOWN, VISION
-from calib.seeds import configurations, named
+from calib.softlabels.gap import N_BINS
+from calib.softlabels.study import load_study
 
 plt.style.use("calib.paper")
 
 # %% tags=["parameters"]
 results_folder = "../_build/results"  # where the runs of the gap study put their numbers
-gap_runs = [
-    "gap-cifar10h-resnet110",
-    "gap-chaosnli-s-bert-base-uncased",
-    "gap-chaosnli-s-roberta-base",
-    "gap-chaosnli-m-roberta-base",
-]  # the runs on which the released code's choices are measured
+gap_runs = ["soft-label-gap"]  # the runs on which the released code's choices are measured
 
 # %% [markdown]
 # ## The sentences and their verdicts
@@ -139,7 +134,7 @@ for y, gap in enumerate(reversed(gaps.values())):
     ax.plot(gap, np.full(len(gap), y), "o", color=RUN, markersize=6, alpha=0.75)
     ax.plot([gap.mean()] * 2, [y - 0.32, y + 0.32], color=RUN, linewidth=2)
     label(ax, f"{gap.mean():#.3g}", (gap.max(), y), (8, 0), RUN)
-ax.set_yticks(range(len(gaps)), [MODELS[model] for _, model in reversed(gaps)])
+ax.set_yticks(range(len(gaps)), [model_title(model) for _, model in reversed(gaps)])
 for y, dataset in zip((7, 4, 1), ("cifar10h", "chaosnli-s", "chaosnli-m")):
     label(ax, DATASETS[dataset], (0.5, y), (0, 0), xycoords=("axes fraction", "data"), weight="bold")
 for edge in (2.5, 5.5):
@@ -230,8 +225,8 @@ record(
 
 # %%
 references = {}
-for dataset, (votes_name, _) in SUBSETS.items():
-    votes = np.array([item["label_count"] for item in load_json_lines(read(f"chaosnli/chaosNLI_{votes_name}.jsonl"))])
+for dataset in LANGUAGE:
+    votes = np.array(list(SETS[dataset].votes().values()))
     votes = votes[len(votes) // 2 :]
     n_votes = votes.sum(axis=1, keepdims=True)
     references[dataset] = {
@@ -256,7 +251,7 @@ for ax, (dataset, found) in zip(axes, references.items()):
         low, high = wilson_interval([accuracy.mean() * found["judged"]], [found["judged"]])
         ax.plot([low[0], high[0]], [y, y], color=RUN, linewidth=5, alpha=0.3, solid_capstyle="butt")
         ax.plot(accuracy, np.full(len(accuracy), y), "o", color=RUN, markersize=6, alpha=0.75)
-    ax.set_yticks(range(len(chosen)), [MODELS[model] for _, model in chosen])
+    ax.set_yticks(range(len(chosen)), [model_title(model) for _, model in chosen])
     ax.set(ylim=(-0.6, 3.8), xlim=(0.3, 0.87), title=f"{DATASETS[dataset]}, n = {found['judged']:,}")
     ax.grid(visible=False)
 axes[-1].set_xlabel("accuracy against the majority of the votes, or agreement; dots: seeds")
@@ -267,7 +262,7 @@ show(
     "four references from the votes on the same half.",
     alt="; ".join(
         f"{DATASETS[dataset]}: uniform guess {found['uniform']:.1%}, constant answer {found['constant']:.1%}, two humans {found['two_humans']:.1%}, human and "
-        f"majority {found['human']:.1%}; " + ", ".join(f"{MODELS[key[1]]} {half_up(100 * runs[key]['accuracy'].mean(), 1)}%" for key in runs if key[0] == dataset)
+        f"majority {found['human']:.1%}; " + ", ".join(f"{model_title(key[1])} {half_up(100 * runs[key]['accuracy'].mean(), 1)}%" for key in runs if key[0] == dataset)
         for dataset, found in references.items()
     ) + ".",
 )
@@ -275,7 +270,7 @@ show(
 # %% tags=["remove-cell"]
 over = {key: runs[key]["accuracy"].mean() - references[key[0]]["constant"] for key in language}
 low = {key: wilson_interval([runs[key]["accuracy"].mean() * references[key[0]]["judged"]], [references[key[0]]["judged"]])[0][0] for key in language}
-reach = [MODELS[key[1]] for key in language if key[0] == "chaosnli-m" and low[key] <= references["chaosnli-m"]["constant"]]
+reach = [model_title(key[1]) for key in language if key[0] == "chaosnli-m" and low[key] <= references["chaosnli-m"]["constant"]]
 record(
     "paper-audited",
     over_constant_m_low=min(over[key] for key in language if key[0] == "chaosnli-m"),
@@ -317,12 +312,12 @@ record(
 # hardest examples. To leave out the oracle's half does only the second.
 
 # %%
-recorded = load_runs(results_folder, gap_runs)
+recorded = {name: values for name, values in load_runs(results_folder, gap_runs).items() if "images" not in values}  # of published models
 pairs, data = {}, {}
 for name in (name for name in recorded if name.endswith("/paper")):
     _, dataset, model, seed, _ = name.split("/")
-    validation, soft, _ = load_soft_labels(dataset, model, int(seed))
-    oracle, judged = halves(soft)
+    study = load_study(dataset, model, int(seed))
+    validation, oracle, judged = study.validation, study.first, study.second
     data[dataset, model, seed] = judged
     if dataset in LANGUAGE:
         found = {"paper": recorded[name], "clean": recorded[name.replace("paper", "clean")]}
@@ -338,7 +333,7 @@ WAYS = {"paper": "whole file", "judged": "without judged", "oracle": "without or
 cells = []
 for (dataset, model, seed), found in pairs.items():
     numbers = [f"{found[way]['T_hard']:.3f}" for way in WAYS] + [f"{found[way]['gap']:.4f}" for way in WAYS]
-    cells.append([DATASETS[dataset], MODELS[model], seed, *numbers])
+    cells.append([DATASETS[dataset], model_title(model), seed, *numbers])
 heads = [f"{name}, {text}" for name in ("$T_\\mathrm{hard}$", "Gap") for text in WAYS.values()]
 table("llr" + "r" * 8, ["Data", "Model", "Seed", *heads], cells)
 

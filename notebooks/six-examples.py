@@ -49,9 +49,10 @@ from calib import (
     softmax,
     top_label,
 )
-from calib.plots import COLOURS, label, log_axis, reliability_diagram, show, table
+from calib.pages.record import glue, record
+from calib.pages.show import show, table
+from calib.plots import COLOURS, label, log_axis, reliability_diagram
 from calib.reliability import assign_bins
-from calib.results import glue, record
 
 plt.style.use("calib.paper")
 

@@ -28,26 +28,19 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 
-from calib import results
-from calib.data import load_dogah2026
-from calib.names import DATASETS, MODELS
-from calib.plots import COLOURS, label, show, table
-from calib.published import as_printed, half_up, printed
-from calib.results import glue, record
+from calib.claims.published import as_printed, half_up, printed
+from calib.data import DATASETS, load_dogah2026
+from calib.data.titles import model_title
+from calib.pages import record as results
+from calib.pages.record import glue, record
+from calib.pages.show import show, table
+from calib.plots import COLOURS, label
 
 plt.style.use("calib.paper")
 
 # %% tags=["parameters"]
 results_folder = "../_build/results"  # where the runs put their numbers
-gap_runs = [
-    "gap-cifar10h-resnet110",
-    "gap-cifar10h-resnet8",
-    "gap-cifar10h-resnet20",
-    "gap-cifar10h-resnet32",
-    "gap-chaosnli-s-bert-base-uncased",
-    "gap-chaosnli-s-roberta-base",
-    "gap-chaosnli-m-roberta-base",
-]  # the runs to show
+gap_runs = ["soft-label-gap"]  # the runs to show
 
 # %% [markdown]
 # ## Our runs
@@ -79,7 +72,7 @@ lines = []
 for (dataset, model, protocol), rows in sorted(runs.items(), key=lambda item: (ORDER.index(item[0][0]), item[0])):
     cells = [mean_std(rows, name) for name in shown]
     copies = ", JPEG copies" if rows[0].get("images") == "jpeg" else ""
-    lines.append([DATASETS[dataset] + copies, MODELS[model], protocol, f"{rows[0]['n'] - rows[0]['n'] // 2:,}", len(rows), *cells])
+    lines.append([DATASETS[dataset] + copies, model_title(model), protocol, f"{rows[0]['n'] - rows[0]['n'] // 2:,}", len(rows), *cells])
 table("lllrr" + "r" * len(heads), ["Data", "Model", "Protocol", "n judged", "Seeds", *heads], lines)
 
 # %% [markdown]
@@ -109,7 +102,7 @@ checked = wrong = 0
 
 def cell(dataset, model, name, table, spread=True):
     global checked, wrong
-    key, expected = (dataset, model), printed(SOURCE, f"{table} {MODELS[model]} {DATASETS[dataset]}", name)
+    key, expected = (dataset, model), printed(SOURCE, f"{table} {model_title(model)} {DATASETS[dataset]}", name)
     text = as_printed(expected, [means[key][name], stds[key][name]] if spread else [means[key][name]])
     agrees = text == expected
     checked, wrong = checked + 1, wrong + (not agrees)
@@ -124,7 +117,7 @@ for dataset, model in sorted(paper, key=lambda key: (ORDER.index(key[0]), scale.
     in_table = names if dataset == "cifar10h" else names[:1] + names[2:]
     cells = [cell(dataset, model, name, TABLE[dataset]) if name in in_table else "–" for name in names]
     cells += [cell(dataset, model, name, "Table 3", spread=False) for name in ("gap", "iso_gap")]
-    lines.append([DATASETS[dataset], MODELS[model], *cells])
+    lines.append([DATASETS[dataset], model_title(model), *cells])
 table("ll" + "r" * 9, ["Data", "Model", *heads, "Gap (Table 3)", "Isotonic gap (Table 3)"], lines)
 
 # %% tags=["remove-cell"]
@@ -171,8 +164,8 @@ record(
 
 # %% tags=["hide-input"]
 PAPER, OURS = COLOURS["neutral"], COLOURS["other"]
-rows = [(dataset, f"{MODELS[model]}, Dogah", values, PAPER, PAPER) for (dataset, model), values in gaps.items()]
-rows += [(dataset, f"{MODELS[model]}, ours, {protocol}", values, OURS, OURS if protocol == "paper" else "white") for (dataset, model, protocol), values in ours.items()]
+rows = [(dataset, f"{model_title(model)}, Dogah", values, PAPER, PAPER) for (dataset, model), values in gaps.items()]
+rows += [(dataset, f"{model_title(model)}, ours, {protocol}", values, OURS, OURS if protocol == "paper" else "white") for (dataset, model, protocol), values in ours.items()]
 fig, axes = plt.subplots(3, 1, figsize=(7.2, 7.4), sharex=True, height_ratios=[sum(row[0] == d for row in rows) for d in ORDER])
 for ax, dataset in zip(axes, ORDER):
     chosen = sorted((row for row in rows if row[0] == dataset), key=lambda row: -row[2].mean())
@@ -229,7 +222,7 @@ for dataset in ORDER:
     models = [model for model in scale if (dataset, model) in gaps]
     pairs = [(gaps[dataset, a], gaps[dataset, b]) for a, b in pairwise(models)]
     apart = sum(bool(a.max() < b.min() or b.max() < a.min()) for a, b in pairs)
-    ranges = ", ".join(f"{MODELS[model]} {gaps[dataset, model].min():.4f} to {gaps[dataset, model].max():.4f}" for model in models)
+    ranges = ", ".join(f"{model_title(model)} {gaps[dataset, model].min():.4f} to {gaps[dataset, model].max():.4f}" for model in models)
     answers.append(f"{DATASETS[dataset]}: {ranges}; {apart} of {len(pairs)} neighbours in size are apart")
     if dataset != "chaosnli-m":  # the two of the sentence
         survives[DATASETS[dataset]] = all(a.max() < b.min() for a, b in pairs)

@@ -35,13 +35,14 @@ import numpy as np
 from scipy.special import expit
 
 from calib import bisect_temperature, brier, count_overlap, fit_temperature, nll, reliability_table, softmax, top_label
+from calib.claims.published import printed, rows
 from calib.data import load_sst2
-from calib.plots import COLOURS, DASHED, confidence_histogram, label, log_axis, reliability_diagram, show, table
-from calib.published import printed, rows
+from calib.intervals import temperature_interval
+from calib.pages.record import glue, record
+from calib.pages.show import show, table
+from calib.plots import COLOURS, DASHED, confidence_histogram, label, log_axis, reliability_diagram
 from calib.reliability import wilson_interval
-from calib.resample import bootstrap_indices, bootstrap_mean, interval
-from calib.results import glue, record
-from calib.uncertainty import temperature_interval
+from calib.resampling import bootstrap_indices, bootstrap_mean, interval
 
 plt.style.use("calib.paper")
 RUN = "sst2-isolated-fit"
@@ -147,7 +148,7 @@ record(
 
 # %% [markdown]
 # The fit is $T =$ {glue:text}`sst2-isolated-fit/temperature:.2f`, 95% interval {glue:text}`sst2-isolated-fit/temperature_low:.2f` to {glue:text}`sst2-isolated-fit/temperature_high:.2f`: other sentences of the
-# same kind would give another temperature within about this range (`calib.uncertainty.temperature_interval`).
+# same kind would give another temperature within about this range (`calib.intervals.temperature_interval`).
 
 # %% tags=["hide-input"]
 shown = min(16, fit.iterations)

@@ -46,16 +46,17 @@
 # :::
 
 # %% tags=["hide-input"]
-from dataclasses import replace
-
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown
 
-from calib.data import cluster_names, load_cross_validated, load_original_labels, load_soft_labels
-from calib.gap import halves
-from calib.names import DATASETS, MODELS
-from calib.parts import (
+from calib.data import DATASETS, SETS, load_cross_validated
+from calib.data.titles import model_title
+from calib.pages.record import glue, record
+from calib.pages.show import show, table
+from calib.plots import COLOURS, label, log_axis
+from calib.resampling import interval
+from calib.softlabels.parts import (
     FITS,
     ISOTONIC_PARTS,
     PARTS,
@@ -72,9 +73,7 @@ from calib.parts import (
     study_parts,
     temperature_scores,
 )
-from calib.plots import COLOURS, label, log_axis, show, table
-from calib.resample import interval
-from calib.results import glue, record
+from calib.softlabels.study import Study, load_study
 
 plt.style.use("calib.paper")
 
@@ -100,27 +99,23 @@ draws = 200  # of random halves
 # is in two of the sets is drawn for both, and all four temperatures are fitted in every replicate.
 
 # %%
-original = {dataset: load_original_labels(dataset) for dataset in ("chaosnli-s", "chaosnli-m")}
+original = {dataset: SETS[dataset].original_labels() for dataset in ("chaosnli-s", "chaosnli-m")}
 runs, bootstrap, agreement, sizes = {}, {}, {}, {}
 scores, crossed = {}, {}  # in both orders of the halves, by Brier score and NLL; and replicates of their mean
 for dataset, model, seed in studies:
-    published, soft, _ = load_soft_labels(dataset, model, seed)
-    clusters = cluster_names(soft.ids)
-    judged = clusters[len(soft) // 2 :]
-    labels = [original[dataset][uid] for uid in soft.ids.tolist()] if dataset in original else soft.labels
-    agreement[dataset] = np.mean(labels == soft.labels)
-    sizes[dataset] = (len(judged), len(set(judged)), len(set(clusters[: len(soft) // 2]) & set(judged)), len(soft))
-    for protocol in ("paper",) if dataset == "cifar10h" else ("paper", "clean"):
-        validation = published if protocol == "paper" else published.without(soft.ids)
-        names = cluster_names(validation.ids) + clusters
-        key = dataset, model, seed, protocol
-        found, *bootstrap[key], curves = study_parts(validation, soft, names, protocol == "paper", replicates, draws)
-        scores[key] = crossfitted_scores(validation, soft)
-        crossed[key] = crossfitted_parts(curves, names, replicates)
+    for protocol in SETS[dataset].protocols:
+        study = load_study(dataset, model, seed, protocol)
+        found, *bootstrap[study.key], curves = study_parts(study, replicates, draws)
+        scores[study.key] = crossfitted_scores(study)
+        crossed[study.key] = crossfitted_parts(curves, study.clusters, replicates)
+        labels = [original[dataset][uid] for uid in study.soft.ids.tolist()] if dataset in original else study.soft.labels
         if dataset in original:
-            other = gap_parts(validation, replace(soft, labels=labels), overlap_declared=protocol == "paper")
+            other = gap_parts(study.with_labels(labels))
             found |= {f"original_{name}": other[name] for name in ("T_population", "gap_population", "gap_label")}
-        runs[key] = found
+        runs[study.key] = found
+    fitted, judged = (set(SETS[dataset].clusters(half.ids)) for half in (study.first, study.second))
+    agreement[dataset] = np.mean(labels == study.soft.labels)
+    sizes[dataset] = len(study.second), len(judged), len(fitted & judged), len(study.soft)
 
 # %% tags=["remove-cell"]
 HERE = "T_hard", "T_oracle", "brier_hard", "brier_oracle", "gap", "iso_gap"  # the pages of the runs have recorded these
@@ -128,7 +123,7 @@ for key, found in runs.items():
     record("gap/" + "/".join(map(str, key)), **{name: value for name, value in found.items() if name not in HERE})
 paper = {key[:3]: found for key, found in runs.items() if key[3] == "paper"}
 crossfitted = {key[:3]: dict(zip(PARTS, parts_of(by_brier.mean(axis=0)[[FITS.index(step) for step in STEPS]]))) for key, (by_brier, _) in scores.items() if key[3] == "paper"}
-titles = {key: f"{MODELS[key[1]]}, seed {key[2]}" for key in paper}
+titles = {key: f"{model_title(key[1])}, seed {key[2]}" for key in paper}
 groups = {(dataset, protocol): [key for key in runs if (key[0], key[3]) == (dataset, protocol)] for dataset, _, _, protocol in runs}
 
 # %% tags=["remove-cell"]
@@ -289,7 +284,7 @@ show(
 rows = []
 for (dataset, model, seed, protocol), found in runs.items():
     cells = [f"{found[part]:.4f} [{found[f'{part}_low']:.4f}, {found[f'{part}_high']:.4f}]" for part in ("gap", *PARTS[:3])]
-    rows.append([DATASETS[dataset], MODELS[model], seed, protocol, *cells])
+    rows.append([DATASETS[dataset], model_title(model), seed, protocol, *cells])
 table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
@@ -304,7 +299,7 @@ table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "La
 rows = []
 for (dataset, model, seed, protocol), found in runs.items():
     cells = [f"[{found[f'{part}_refit_low']:.4f}, {found[f'{part}_refit_high']:.4f}]" for part in ("gap", *PARTS[:3])]
-    rows.append([DATASETS[dataset], MODELS[model], seed, protocol, *cells])
+    rows.append([DATASETS[dataset], model_title(model), seed, protocol, *cells])
 table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
@@ -358,7 +353,7 @@ for key, found in paper.items():
     cells = [f"{found['gap_label']:.4f}", f"{found['original_gap_label']:.4f}" if key[0] in original else "–"]
     cells += [f"{found[f'random_{part}']:.4f} ({found[f'random_{part}_sd']:.4f})" for part in ("gap_label", "gap_objective")]
     cells += [f"{found['T_population']:.3f}", f"{found['original_T_population']:.3f}" if key[0] in original else "–"]
-    rows.append([DATASETS[key[0]], MODELS[key[1]], key[2], *cells])
+    rows.append([DATASETS[key[0]], model_title(key[1]), key[2], *cells])
 heads = ["Data", "Model", "Seed", "Labels", "Labels, original label", "Labels, random halves", "Objective, random halves", "$T_\\mathrm{population}$", "The same, original label"]
 table("llrrrrrrr", heads, rows)
 
@@ -403,9 +398,10 @@ table("llrrrr", ["Data", "Order", "Population", "Labels", "Objective", "Labels, 
 
 # %% tags=["remove-cell"]
 second = load_cross_validated()
-found = gap_parts(halves(second)[0], second)  # the first half is its own validation set: the population part is zero
-fixed = resampled_scores(temperature_scores(second, [found[f"T_{step}"] for step in STEPS]), replicates=replicates)
-random = parts_of(shuffled_scores(step_curves(halves(second)[0], second), draws))
+study = Study(second.select(slice(0, len(second) // 2)), second)  # the first half is its own validation set: the population part is zero
+found = gap_parts(study)
+fixed = resampled_scores(temperature_scores(study, [found[f"T_{step}"] for step in STEPS]), replicates=replicates)
+random = parts_of(shuffled_scores(step_curves(study), draws))
 names = [name for name in (*PARTS[1:3], "T_population", "T_soft_nll", "T_oracle", "brier_population", "brier_soft_nll", "brier_oracle")]
 values = {name: found[name] for name in names} | {name: value for name, value in part_intervals(fixed).items() if name.startswith(("gap_label", "gap_objective"))}
 record("three-parts/cifar10h/cross-validated", random_gap_label=random[:, 1].mean(), random_gap_label_sd=random[:, 1].std(), **values)
@@ -429,7 +425,7 @@ glue(most_objective=max(found["random_gap_objective"] for found in paper.values(
 rows = []
 for (dataset, model, seed, protocol), found in runs.items():
     cells = [f"{found[part]:.4f} [{found[f'{part}_low']:.4f}, {found[f'{part}_high']:.4f}]" for part in ("iso_gap", *ISOTONIC_PARTS[:2])]
-    rows.append([DATASETS[dataset], MODELS[model], seed, protocol, *cells])
+    rows.append([DATASETS[dataset], model_title(model), seed, protocol, *cells])
 shares = {d: [np.mean([paper[k][name] for k in paper if k[0] == d]) for name in ("iso_gap_label", "iso_gap")] for d in DATASETS}
 iso_shares = {dataset: label / gap for dataset, (label, gap) in shares.items()}
 glue(**{f"iso_{dataset.replace('-', '_')}": share for dataset, share in iso_shares.items()})

@@ -46,17 +46,19 @@ import numpy as np
 from scipy.stats import ttest_1samp
 
 from calib import brier, nll, softmax
-from calib.data import cluster_names, load_dogah2026, load_soft_labels
+from calib.claims.published import half_up
+from calib.claims.rules import rises_with_size
+from calib.claims.seeds import configurations, ordered_pairs
+from calib.data import load_dogah2026
 from calib.data.examples import load_record
-from calib.gap import halves, soft_label_gap
-from calib.names import MODELS
-from calib.parts import PARTS, gap_parts, resampled_scores, study_parts, temperature_scores
-from calib.plots import COLOURS, DASHED, label, log_axis, show, table
-from calib.published import half_up
-from calib.resample import interval
-from calib.results import glue, record
-from calib.rules import rises_with_size
-from calib.seeds import configurations, ordered_pairs
+from calib.data.titles import model_title
+from calib.pages.record import glue, record
+from calib.pages.show import show, table
+from calib.plots import COLOURS, DASHED, label, log_axis
+from calib.resampling import interval
+from calib.softlabels.gap import soft_label_gap
+from calib.softlabels.parts import PARTS, gap_parts, resampled_scores, study_parts, temperature_scores
+from calib.softlabels.study import load_study
 
 plt.style.use("calib.paper")
 
@@ -87,7 +89,7 @@ for (model, seed), run in trained.items():
     losses = [epoch["loss"] for epoch in run["epochs"]]
     ax.plot(range(1, len(losses) + 1), losses, color=COLOURS["other"], linestyle=LINE[model], linewidth=1.3)
     if seed == seeds[0]:
-        label(ax, MODELS[model], (len(losses), losses[-1]), BESIDE[model], COLOURS["other"])
+        label(ax, model_title(model), (len(losses), losses[-1]), BESIDE[model], COLOURS["other"])
 ax.set(xlabel="epoch", ylabel="training loss (NLL)", xlim=(1, 1.18 * len(losses)), ylim=(0.2, None), xticks=range(1, len(losses) + 1, 2))
 rows, said = [], []
 for model in models:
@@ -96,8 +98,8 @@ for model in models:
     mean = {"loss": np.mean([epoch["loss"] for epoch in last]), "train": np.mean([epoch["accuracy"] for epoch in last])}
     mean |= {name: np.mean([run[name]["accuracy"] for run in runs]) for name in ("validation", "test")}
     minutes = [run["seconds"] / 60 for run in runs]
-    rows.append([MODELS[model], f"{mean['loss']:.3f}", *(f"{mean[name]:.1%}" for name in ("train", "validation", "test")), f"{min(minutes):.0f} to {max(minutes):.0f}"])
-    said.append(f"{MODELS[model]} {mean['loss']:.2f}")
+    rows.append([model_title(model), f"{mean['loss']:.3f}", *(f"{mean[name]:.1%}" for name in ("train", "validation", "test")), f"{min(minutes):.0f} to {max(minutes):.0f}"])
+    said.append(f"{model_title(model)} {mean['loss']:.2f}")
 first = trained[keys[0]]
 pixels = "JPEG copies" if first["images"] == "jpeg" else "original images"
 speed = json.loads((Path(measured_folder) / "training.json").read_text(encoding="utf-8"))
@@ -125,11 +127,10 @@ table("lrrrrr", ["Network", "Training loss", "Training accuracy", "Validation ac
 # %%
 results, bootstrap = dict.fromkeys(keys), {}
 for seed, model in product(seeds, models):  # networks of one seed have the same validation images, and share their replicates
-    validation, soft, _ = load_soft_labels("cifar10h", model, seed, folder)
-    found = soft_label_gap(validation, soft)
-    names = cluster_names(validation.ids) + cluster_names(soft.ids)
-    parts, *bootstrap[model, seed] = study_parts(validation, soft, names, replicates=replicates, draws=draws)
-    record(f"gap/cifar10h/{model}/{seed}/paper", **{name: value for name, value in parts.items() if name not in found})
+    study = load_study("cifar10h", model, seed, folder=folder)
+    found = soft_label_gap(study)
+    parts, *bootstrap[model, seed] = study_parts(study, replicates, draws)
+    record(study.name, **{name: value for name, value in parts.items() if name not in found})
     results[model, seed] = parts | found
 
 # %% tags=["remove-cell"]
@@ -157,7 +158,7 @@ shown = {"accuracy": "Accuracy", "ece_uncal": "ECE, T = 1", "ece_hard": "ECE, ha
 rows = []
 for whose, of_model in (("ours", over_seeds), ("Dogah", paper)):
     for model, values in of_model.items():
-        rows.append([MODELS[model], whose, *(mean_std(values[name], 4 if "gap" in name else 3) for name in shown)])
+        rows.append([model_title(model), whose, *(mean_std(values[name], 4 if "gap" in name else 3) for name in shown)])
 table("ll" + "r" * len(shown), ["Network", "Trained by", *shown.values()], rows)
 
 # %% [markdown]
@@ -171,7 +172,7 @@ table("ll" + "r" * len(shown), ["Network", "Trained by", *shown.values()], rows)
 rows = []
 for (model, seed), found in results.items():
     gap, random = (f"{found[name]:.5f}" for name in ("gap", "random_gap"))
-    rows.append([MODELS[model], seed, gap, f"[{found['gap_refit_low']:.5f}, {found['gap_refit_high']:.5f}]", f"{random} ({found['random_gap_sd']:.5f})",
+    rows.append([model_title(model), seed, gap, f"[{found['gap_refit_low']:.5f}, {found['gap_refit_high']:.5f}]", f"{random} ({found['random_gap_sd']:.5f})",
                  f"{found['iso_gap']:.5f}", f"[{found['iso_gap_low']:.5f}, {found['iso_gap_high']:.5f}]"])
 table("lrrrrrr", ["Network", "Seed", "Gap", "95% interval", "Gap over random halves", "Isotonic gap", "95% interval, fits fixed"], rows)
 
@@ -206,7 +207,7 @@ record(
     **{f"{name}_{key}": value for name, values in steps.items() for key, value in values.items()},
 )
 glue(width=np.mean([found["gap_refit_high"] - found["gap_refit_low"] for found in results.values()]) / 2)
-glue(n_seeds=len(seeds), n_first=len(halves(soft)[0]), n_judged=len(halves(soft)[1]), replicates=replicates, draws=draws)
+glue(n_seeds=len(seeds), n_first=len(study.first), n_judged=len(study.second), replicates=replicates, draws=draws)
 
 # %% [markdown]
 # Intervals over images, {glue:text}`replicates:,d` replicates: for the gap, validation images and both halves are drawn anew and all temperatures fitted anew each time. In parentheses the standard deviation
@@ -225,17 +226,17 @@ for ax, of_model, title in zip(axes, (over_seeds, paper), ("trained here", "Doga
         ax.plot([k - 0.2, k + 0.2], [values["gap"].mean()] * 2, color=COLOURS["other"], linewidth=2)
         if model in moved:
             ax.plot([k + 0.3] * 2, interval(moved[model][:, 3]), color=COLOURS["neutral"], linewidth=1.5)
-    ax.set_xticks(range(len(of_model)), [MODELS[model] for model in of_model])
+    ax.set_xticks(range(len(of_model)), [model_title(model) for model in of_model])
     ax.axhline(0, color=COLOURS["neutral"], linewidth=1)
     ax.set(title=title, xlim=(-0.5, len(of_model) - 0.4))
     ax.grid(axis="x", visible=False)
 axes[0].set_ylabel("soft-label gap in Brier score (0 to 2)")
-words = [f"{MODELS[model]} {values['gap'].mean():.4f}" for of_model in (over_seeds, paper) for model, values in of_model.items()]
+words = [f"{model_title(model)} {values['gap'].mean():.4f}" for of_model in (over_seeds, paper) for model, values in of_model.items()]
 show(
     fig,
     name="fig-three-scales-gap",
     caption=f"The soft-label gap by scale: a dot per training seed, a bar at their mean. Grey: 95% interval of the mean over images, fits inside. CIFAR-10H, ours on {pixels}; judged on "
-    f"n = {len(halves(soft)[1]):,}.",
+    f"n = {len(study.second):,}.",
     alt=f"Mean gaps: {', '.join(words)}.",
 )
 
@@ -243,7 +244,7 @@ show(
 rows = []  # the last column: pairs of runs
 for name, (smaller, larger) in pairs.items():
     step, ordered = steps[name], h2.figures[name]
-    rows.append([f"{MODELS[larger]} minus {MODELS[smaller]}", f"{step['difference']:+.5f}", f"[{step['low']:+.5f}, {step['high']:+.5f}]",
+    rows.append([f"{model_title(larger)} minus {model_title(smaller)}", f"{step['difference']:+.5f}", f"[{step['low']:+.5f}, {step['high']:+.5f}]",
                  f"[{step['seeds_low']:+.5f}, {step['seeds_high']:+.5f}]", f"{ordered} of {len(seeds) ** 2}"])
 table("lrrrr", ["Difference of mean gaps", "Value", "Interval over images", "Interval over seeds", "Larger network, larger gap"], rows)
 
@@ -255,7 +256,7 @@ table("lrrrr", ["Difference of mean gaps", "Value", "Interval over images", "Int
 # normalisation and weight decay are the same in all nine.
 
 # %% tags=["hide-input"]
-rows = [[MODELS[model], f"{over_seeds[model]['accuracy'].mean():.1%}", f"{over_seeds[model]['ece_uncal'].mean():.4f}",
+rows = [[model_title(model), f"{over_seeds[model]['accuracy'].mean():.1%}", f"{over_seeds[model]['ece_uncal'].mean():.4f}",
          f"{over_seeds[model]['T_hard'].mean():.3f} ({over_seeds[model]['T_hard'].min():.3f} to {over_seeds[model]['T_hard'].max():.3f})"] for model in models]
 hotter = {name: ordered_pairs(over_seeds[smaller]["T_hard"], over_seeds[larger]["T_hard"]) for name, (smaller, larger) in pairs.items()}
 record("three-scales", **{f"hotter_{name}": value for name, value in hotter.items()})
@@ -273,7 +274,7 @@ table("lrrr", ["Network", "Accuracy", "ECE at T = 1", "$T_\\mathrm{hard}$ (lowes
 # %%
 scored = []
 for model, seed in keys:
-    second = halves(load_soft_labels("cifar10h", model, seed, folder).soft)[1]
+    second = load_study("cifar10h", model, seed, folder=folder).second
     for T in (1.0, results[model, seed]["T_hard"], results[model, seed]["T_oracle"]):
         p = softmax(second.logits, T)
         scored.append([nll(second.logits, second.labels, T), brier(p, second.labels), nll(second.logits, second.distributions, T), brier(p, second.distributions)])
@@ -295,10 +296,10 @@ record("three-scales", ranked_pairs=len(order), ranked_alike_labels=int((order[:
 # %%
 augmented, change = {}, []
 for model, seed in keys:
-    validation, soft, _ = load_soft_labels("cifar10h", model, seed, f"{folder}/augmented")
-    augmented[model, seed] = soft_label_gap(validation, soft) | gap_parts(validation, soft)
-    both = temperature_scores(soft, [augmented[model, seed]["T_hard"], results[model, seed]["T_hard"]])
-    change.append(-np.diff(resampled_scores(both, cluster_names(halves(soft)[1].ids), replicates))[:, 0])
+    study = load_study("cifar10h", model, seed, folder=f"{folder}/augmented")
+    augmented[model, seed] = soft_label_gap(study) | gap_parts(study)
+    both = temperature_scores(study, [augmented[model, seed]["T_hard"], results[model, seed]["T_hard"]])
+    change.append(-np.diff(resampled_scores(both, study.judged_clusters, replicates))[:, 0])
 
 # %% tags=["hide-input"]
 names = ("accuracy", "T_hard", "T_oracle", "gap", "gap_population", "iso_gap")
@@ -309,7 +310,7 @@ for model in models:
     plain, other = over_seeds[model], of_augmented[model]
     correct = [np.mean([values[model, seed] for seed in seeds]) for values in ({key: run["validation"]["accuracy"] for key, run in trained.items()}, accuracies)]
     shown = (("T_hard", ".3f"), ("gap", ".5f"), ("gap_population", ".5f"), ("iso_gap", ".5f"))
-    rows.append([MODELS[model], *(f"{value:.1%}" for value in correct), *(f"{of[name].mean():{spec}}" for name, spec in shown for of in (plain, other))])
+    rows.append([model_title(model), *(f"{value:.1%}" for value in correct), *(f"{of[name].mean():{spec}}" for name, spec in shown for of in (plain, other))])
 heads = ["Validation accuracy", "$T_\\mathrm{hard}$", "Gap", "Population part", "Isotonic gap"]
 table("l" + "rr" * len(heads), ["Network", *(word for head in heads for word in (head, "augmented"))], rows)
 
@@ -346,14 +347,13 @@ grid = np.geomspace(0.9, 1.7, 60)
 fig, ax = plt.subplots(figsize=(7.2, 3.8))
 said = []
 for model in models:
-    _, soft, _ = load_soft_labels("cifar10h", model, seeds[0], folder)
-    second, found = halves(soft)[1], results[model, seeds[0]]
+    second, found = load_study("cifar10h", model, seeds[0], folder=folder).second, results[model, seeds[0]]
     curve = np.array([brier(softmax(second.logits, T), second.distributions) for T in grid])
     ax.plot(grid, curve - curve.min(), color=COLOURS["other"], linestyle=LINE[model], zorder=1)
-    label(ax, MODELS[model], (grid[-1], curve[-1] - curve.min()), BESIDE[model], COLOURS["other"])
+    label(ax, model_title(model), (grid[-1], curve[-1] - curve.min()), BESIDE[model], COLOURS["other"])
     for state, T, colour in (("uncal", 1.0, "t1"), ("hard", found["T_hard"], "fitted"), ("oracle", found["T_oracle"], "oracle")):
         ax.plot(T, found[f"brier_{state}"] - curve.min(), "o", color=COLOURS[colour], markersize=6)
-    said.append(f"{MODELS[model]}: hard labels T = {found['T_hard']:.2f}, oracle T = {found['T_oracle']:.2f}")
+    said.append(f"{model_title(model)}: hard labels T = {found['T_hard']:.2f}, oracle T = {found['T_oracle']:.2f}")
 log_axis(ax.xaxis, [0.9, 1, 1.2, 1.4, 1.6])
 ax.set(xlabel="temperature (log scale)", ylabel="Brier score above its lowest", xlim=(0.9, 1.92))
 show(
@@ -370,8 +370,7 @@ show(
 # CIFAR-10H, by that ratio.
 
 # %% tags=["hide-input"]
-_, soft, _ = load_soft_labels("cifar10h", "resnet110", 0)
-published = soft_label_gap(load_soft_labels("cifar10h", "resnet110", 0).validation, soft)
+published = soft_label_gap(load_study("cifar10h", "resnet110", 0))
 families = {
     "trained here": ({name: np.concatenate([v[name] for v in over_seeds.values()]) for name in ("T_hard", "T_oracle", "gap")}, "other", "o"),
     "trained here, augmented validation": ({name: np.concatenate([v[name] for v in of_augmented.values()]) for name in ("T_hard", "T_oracle", "gap")}, "other", "s"),
@@ -397,7 +396,7 @@ show(
     fig,
     name="fig-three-scales-ratio",
     caption="The gap over the ratio of the two temperatures, a dot per network; dashed: a multiple of the squared logarithm of the ratio, fitted to the networks trained here. CIFAR-10H; ours on "
-    f"{pixels}; n = {len(halves(soft)[1]):,} judged.",
+    f"{pixels}; n = {len(study.second):,} judged.",
     alt="; ".join(ends) + ".",
 )
 
@@ -416,9 +415,9 @@ for model in models:
     for k in (3, 0, 1, 2):
         low, high = interval(moved[model][:, k])
         cells.append(f"{found[PARTS[k]].mean():.5f} [{low:.5f}, {high:.5f}]")
-    rows.append([MODELS[model], "file order", *cells])
+    rows.append([model_title(model), "file order", *cells])
     cells = [f"{at_random[model][:, k].mean():.5f} ({at_random[model][:, k].std():.5f})" for k in (3, 0, 1, 2)]
-    rows.append([MODELS[model], "random", *cells])
+    rows.append([model_title(model), "random", *cells])
 table("llrrrr", ["Network", "Halves", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
@@ -432,7 +431,7 @@ table("llrrrr", ["Network", "Halves", "Gap", "Population", "Labels", "Objective"
 rows = []
 for model in models:
     found = over_seeds[model]
-    rows.append([MODELS[model], *(f"{found[name].mean():.5f} ({found[name].min():.5f} to {found[name].max():.5f})" for name in ("iso_gap", "iso_gap_population", "iso_gap_label"))])
+    rows.append([model_title(model), *(f"{found[name].mean():.5f} ({found[name].min():.5f} to {found[name].max():.5f})" for name in ("iso_gap", "iso_gap_population", "iso_gap_label"))])
 table("lrrr", ["Network", "Isotonic gap", "Population", "Labels"], rows)
 
 # %% [markdown]
@@ -480,9 +479,9 @@ table("lrrr", ["Network", "Isotonic gap", "Population", "Labels"], rows)
 # The folded cell computes the answers.
 
 # %% tags=["hide-cell"]
-validation, soft, _ = load_soft_labels("cifar10h", models[1], seeds[0], folder)
-louder = [replace(part, logits=3 * part.logits) for part in (validation, soft)]
-loud, plain = soft_label_gap(*louder), results[models[1], seeds[0]]
+study = load_study("cifar10h", models[1], seeds[0], folder=folder)
+louder = {name: replace(part, logits=3 * part.logits) for name, part in (("validation", study.validation), ("soft", study.soft))}
+loud, plain = soft_label_gap(replace(study, **louder)), results[models[1], seeds[0]]
 triples = list(product(*(over_seeds[model]["gap"] for model in models)))
 rising = sum(a < b < c for a, b, c in triples)
 middle = over_seeds[models[1]]

@@ -47,10 +47,11 @@ from calib import (
     top_label,
 )
 from calib.affine import AffineScaling
+from calib.claims.published import printed
 from calib.isotonic import IsotonicCalibration
-from calib.plots import COLOURS, label, log_axis, reliability_diagram, show, table
-from calib.published import printed
-from calib.results import glue, record
+from calib.pages.record import glue, record
+from calib.pages.show import show, table
+from calib.plots import COLOURS, label, log_axis, reliability_diagram
 
 RUN = "what-temperature-does"
 plt.style.use("calib.paper")

@@ -24,6 +24,12 @@ settings.register_profile("calib", deadline=None, max_examples=40, derandomize=T
 settings.load_profile("calib")
 
 
+def halves(soft):
+    """Both halves of soft-labelled examples, in the order of the file."""
+    middle = len(soft) // 2
+    return soft.select(slice(0, middle)), soft.select(slice(middle, None))
+
+
 @pytest.fixture(scope="session")
 def simulate():
     """Draw logits, and labels from their softmax at a known temperature."""
@@ -148,7 +154,7 @@ scale = {scale}
 # %%
 import time
 
-from calib.results import record
+from calib.pages.record import record
 
 time.sleep(0.2)
 record("{name}", value=scale * 1.5)

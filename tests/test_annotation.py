@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from calib import brier, fit_temperature, nll, softmax
-from calib.annotation import draw_votes, fit_temperature_to_votes, simulate_annotation, vote_variance
 from calib.curves import TEMPERATURES
-from calib.votes import count_votes
+from calib.softlabels.annotation import draw_votes, fit_temperature_to_votes, simulate_annotation, vote_variance
+from calib.softlabels.votes import count_votes
 
 DRAWS = 400
 

@@ -26,7 +26,7 @@ from calib import (
 from calib.isotonic import IsotonicCalibration
 from calib.predictions import hash_order
 from calib.reliability import bin_edges, wilson_interval
-from calib.resample import bootstrap_ece, interval
+from calib.resampling import bootstrap_ece, interval
 from calib.temperature import BOUNDS
 from conftest import ROOT
 

@@ -16,17 +16,19 @@ from calib import (
     fit_temperature,
     nll,
     reliability_table,
-    results,
     softmax,
     top_label,
 )
-from calib.annotation import draw_votes
-from calib.data import cluster_names, load_soft_labels, load_sst2
-from calib.data.loaders import CIFAR10_CLASSES, SUBSETS, load_arrays
-from calib.data.loaders import NLI_CLASSES as NLI
+from calib.data import SETS, load_soft_labels, load_sst2
+from calib.data.cifar10 import CIFAR10_CLASSES
+from calib.data.pairs import NLI_CLASSES as NLI
+from calib.data.readers import load_arrays
 from calib.data.registry import read
-from calib.gap import halves, soft_label_gap
-from calib.parts import (
+from calib.pages import record as results
+from calib.resampling import bootstrap_ece, bootstrap_indices, interval
+from calib.softlabels.annotation import draw_votes
+from calib.softlabels.gap import soft_label_gap
+from calib.softlabels.parts import (
     ISOTONIC_PARTS,
     STEPS,
     gap_parts,
@@ -36,8 +38,8 @@ from calib.parts import (
     resampled_scores,
     temperature_scores,
 )
-from calib.resample import bootstrap_ece, bootstrap_indices, interval
-from conftest import ROOT
+from calib.softlabels.study import Study
+from conftest import ROOT, halves
 from test_audit import OF_METRICS, OF_TEMPERATURES, refit
 
 PUBLISHED = results.load(ROOT / "book/published/results.json")
@@ -56,7 +58,7 @@ def agree(recorded, audited):
 @cache
 def chaosnli(dataset, model, seed):
     """Validation set, predictions and votes as they are in the files: the arguments of `audit_gap`."""
-    votes_name, name = SUBSETS[dataset]
+    votes_name, name = SETS[dataset].votes_file, SETS[dataset].source
     found = []
     for part in ("dev", "test"):  # columns in the file: entailment, contradiction, neutral
         rows = [
@@ -176,7 +178,7 @@ def test_a_gap_is_as_published_and_what_calib_computes(run):
 
     validation, soft, n_missing = load_soft_labels(dataset, model, int(seed), folder)
     validation = validation.without(soft.ids) if clean else validation
-    computed = soft_label_gap(validation, soft, overlap_declared=not clean) | {"n_missing": n_missing}
+    computed = soft_label_gap(Study(validation, soft, overlap_declared=not clean)) | {"n_missing": n_missing}
     agree(computed, audited)
 
 
@@ -185,9 +187,10 @@ CLUSTERS = {"cifar10h": str, "chaosnli-s": lambda uid: uid.partition("#")[0], "c
 
 def parts(validation, soft, clusters, overlap_declared):
     """All that the chapter records of the parts of one run, but for what is exploratory."""
-    found = gap_parts(validation, soft, overlap_declared)
-    scores = temperature_scores(soft, [found[f"T_{step}"] for step in STEPS])
-    isotonic = isotonic_scores(validation, soft)
+    study = Study(validation, soft, overlap_declared=overlap_declared)
+    found = gap_parts(study)
+    scores = temperature_scores(study, [found[f"T_{step}"] for step in STEPS])
+    isotonic = isotonic_scores(study)
     found |= part_intervals(resampled_scores(scores, clusters))
     found |= {"iso_brier_population": isotonic[:, 1].mean()} | dict(
         zip(ISOTONIC_PARTS, parts_of(isotonic.mean(axis=0)))
@@ -203,7 +206,7 @@ def test_the_parts_of_a_gap_are_what_calib_computes(run):
     arrays, folder = arrays_of(dataset, model, seed)
     validation, soft, _ = load_soft_labels(dataset, model, int(seed), folder)
     validation = validation.without(soft.ids) if clean else validation
-    computed = parts(validation, soft, cluster_names(halves(soft)[1].ids), overlap_declared=not clean)
+    computed = parts(validation, soft, SETS[dataset].clusters(halves(soft)[1].ids), overlap_declared=not clean)
     audited = audit.audit_parts(**arrays, clean=clean, at=computed, cluster=CLUSTERS[dataset])
     assert audited.keys() == computed.keys() - {"T_hard", "T_oracle", "brier_hard", "brier_oracle"}
     agree(computed, audited)
@@ -254,7 +257,7 @@ def test_a_gap_of_made_up_data_agrees_with_missing_and_shared_examples(simulate)
     }
     for clean in (False, True):
         hard = validation.without(soft.ids) if clean else validation
-        computed = soft_label_gap(hard, soft, overlap_declared=True) | {"n_missing": 3}
+        computed = soft_label_gap(Study(hard, soft, overlap_declared=True)) | {"n_missing": 3}
         audited = audit.audit_gap(**arrays, clean=clean, at=computed)
         agree(computed, audited)
         assert (audited["n"], audited["n_overlap"]) == (38, 0 if clean else 6)
@@ -359,7 +362,7 @@ OWN_VOTES = [run for run in PUBLISHED if run.startswith("own-votes/")]
 def test_fits_to_the_votes_that_chose_the_examples_are_what_the_audit_computes(run):
     _, dataset, model, seed = run.split("/")
     kept, first, second = audit.gap_sets(**chaosnli(dataset, model, int(seed)))
-    items = map(json.loads, read(f"chaosnli/chaosNLI_{SUBSETS[dataset][0]}.jsonl").splitlines())
+    items = map(json.loads, read(f"chaosnli/chaosNLI_{SETS[dataset].votes_file}.jsonl").splitlines())
     original = {item["uid"]: [item["old_labels"].count(name) for name in NLI] for item in items}
     five = np.array([original[uid] for uid in first[0].tolist()])
     shares = five / five.sum(axis=1, keepdims=True)

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from calib import Predictions, TemperatureScaling, bisect_temperature, brier, ece, fit_temperature
+from calib.claims.seeds import trend_p
 from calib.curves import bootstrap_weights
-from calib.data.loaders import load_json_lines
-from calib.parts import study_parts
+from calib.data.readers import load_json_lines
 from calib.reliability import wilson_interval
-from calib.resample import bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
-from calib.seeds import trend_p
+from calib.resampling import bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
+from calib.softlabels.parts import study_parts
+from calib.softlabels.study import Study
 
 
 @pytest.mark.parametrize("n_classes", [5_000, 50_000, 128_000])
@@ -145,7 +146,7 @@ def test_too_short_a_list_of_clusters_says_how_many_there_are(simulate):
     validation = Predictions(range(40), logits, labels)
     soft = Predictions(range(40, 80), logits, labels, np.eye(3, dtype=int)[labels])
     with pytest.raises(ValueError, match="^clusters: expected 80 values, one per row, got 3$"):
-        study_parts(validation, soft, clusters=["a", "b", "c"])
+        study_parts(Study(validation, soft, clusters=("a", "b", "c")))
 
 
 @pytest.mark.parametrize("bins", [[0, 0.5, 0.5001, 1], 5000])

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from calib.__main__ import app
-from calib.parameters import read
+from calib.pages.parameters import read
 from conftest import ROOT
 
 GOOD = "label,logit_0,logit_1\n0,6,0\n0,6,0\n0,6,0\n1,6,0\n"

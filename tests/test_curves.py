@@ -5,7 +5,7 @@ import pytest
 
 from calib import brier, fit_temperature, nll, softmax
 from calib.curves import TEMPERATURES, bootstrap_weights, lowest, score_curves, values_at, weighted_means
-from calib.resample import bootstrap_indices
+from calib.resampling import bootstrap_indices
 
 GRID = np.array([0.5, 3.0])
 

@@ -15,27 +15,19 @@ import pytest
 
 from calib import Predictions, nll
 from calib.data import (
+    SETS,
     DataUnavailable,
-    cluster_names,
     download,
-    load_chaosnli,
-    load_cifar10h,
     load_cross_validated,
     load_dogah2026,
-    load_original_labels,
+    load_soft_labels,
     load_sst2,
     registry,
-    sst2,
 )
-from calib.data.loaders import (
-    CIFAR10_CLASSES,
-    NLI_CLASSES,
-    class_permutation,
-    load_arrays,
-    load_json_lines,
-    load_npy,
-    load_soft_labels,
-)
+from calib.data import sst2_table as sst2
+from calib.data.cifar10 import CIFAR10_CLASSES
+from calib.data.pairs import NLI_CLASSES
+from calib.data.readers import class_permutation, load_arrays, load_json_lines, load_npy
 from calib.data.registry import REGISTRY, DataFile, Source
 from conftest import fill, killed_at
 
@@ -419,7 +411,7 @@ def test_a_class_order_is_never_guessed():
 @pytest.mark.data
 @pytest.mark.parametrize("model", ["bert-base-uncased", "roberta-base"])
 def test_chaosnli_columns_and_labels_are_in_the_order_of_the_votes(model):
-    validation, soft, n_missing = load_chaosnli("chaosnli-s", model, 0)
+    validation, soft, n_missing = load_soft_labels("chaosnli-s", model, 0)
     rows = {
         row["uid"]: row
         for row in map(json.loads, registry.read(f"chaosnli/predictions/SNLI_dev_{model}_0.json").splitlines())
@@ -444,7 +436,7 @@ def test_chaosnli_columns_and_labels_are_in_the_order_of_the_votes(model):
     [("chaosnli-s", "bert-base-uncased", 1514, 0), ("chaosnli-m", "roberta-base", 1569, 30)],
 )
 def test_chaosnli_counts_what_has_no_prediction(subset, model, n, n_missing):
-    validation, soft, missing = load_chaosnli(subset, model, 1)
+    validation, soft, missing = load_soft_labels(subset, model, 1)
     assert (len(soft), missing) == (n, n_missing)
     assert (soft.votes.sum(axis=1) == 100).all()
     np.testing.assert_array_equal(soft.labels, soft.votes.argmax(axis=1))
@@ -454,12 +446,12 @@ def test_chaosnli_counts_what_has_no_prediction(subset, model, n, n_missing):
 @pytest.mark.data
 def test_chaosnli_keeps_the_order_of_the_file_of_votes():
     lines = map(json.loads, registry.read("chaosnli/chaosNLI_snli.jsonl").splitlines())
-    assert load_chaosnli("chaosnli-s", "roberta-base", 2).soft.ids.tolist() == [line["uid"] for line in lines]
+    assert load_soft_labels("chaosnli-s", "roberta-base", 2).soft.ids.tolist() == [line["uid"] for line in lines]
 
 
 @pytest.mark.data
 def test_cifar10h_rows_are_aligned_with_the_original_labels():
-    validation, soft, n_missing = load_cifar10h()
+    validation, soft, n_missing = load_soft_labels("cifar10h", "resnet110", 0)
     assert (len(validation), len(soft), n_missing) == (5000, 10000, 0)
     assert soft.class_names == CIFAR10_CLASSES
     votes = soft.votes.sum(axis=1)
@@ -470,7 +462,7 @@ def test_cifar10h_rows_are_aligned_with_the_original_labels():
 
 @pytest.mark.data
 def test_a_changed_label_order_of_cifar10_is_refused(monkeypatch):
-    from calib.data import loaders
+    from calib.data.sets import cifar10h
 
     def shuffled(name):
         content = registry.read(name)
@@ -480,14 +472,14 @@ def test_a_changed_label_order_of_cifar10_is_refused(monkeypatch):
         np.save(buffer, np.load(io.BytesIO(content))[::-1])
         return buffer.getvalue()
 
-    monkeypatch.setattr(loaders, "read", shuffled)
+    monkeypatch.setattr(cifar10h, "read", shuffled)
     with pytest.raises(DataUnavailable, match="original order"):
-        load_cifar10h()
+        load_soft_labels("cifar10h", "resnet110", 0)
 
 
 @pytest.mark.data
 def test_the_cross_validated_predictor_is_that_of_the_same_images():
-    second, first = load_cross_validated(), load_cifar10h().soft
+    second, first = load_cross_validated(), load_soft_labels("cifar10h", "resnet110", 0).soft
     assert second.ids.tolist() == first.ids.tolist()
     assert np.array_equal(second.votes, first.votes) and np.array_equal(second.labels, first.labels)
     assert np.mean(second.logits.argmax(axis=1) == second.labels) == pytest.approx(0.9294)
@@ -506,7 +498,7 @@ def test_the_cross_validated_predictor_is_that_of_the_same_images():
     ids=["rows", "order", "sums", "zeros"],
 )
 def test_cross_validated_probabilities_that_cannot_be_right_are_refused(monkeypatch, change, message):
-    from calib.data import loaders
+    from calib.data.sets import cifar10h
 
     def changed(name):
         content = registry.read(name)
@@ -516,27 +508,21 @@ def test_cross_validated_probabilities_that_cannot_be_right_are_refused(monkeypa
         np.save(buffer, change(np.load(io.BytesIO(content))))
         return buffer.getvalue()
 
-    monkeypatch.setattr(loaders, "read", changed)
+    monkeypatch.setattr(cifar10h, "read", changed)
     with pytest.raises(DataUnavailable, match=message):
         load_cross_validated()
 
 
-@pytest.mark.parametrize("load", [load_original_labels, lambda subset: load_chaosnli(subset, "roberta-base", 0)])
-def test_a_data_set_that_is_not_chaosnli_is_named(load):
-    with pytest.raises(ValueError, match="subset: expected chaosnli-s or chaosnli-m, got 'cifar10h'"):
-        load("cifar10h")
-
-
 def test_only_strings_name_clusters():
     with pytest.raises(ValueError, match="ids: expected strings, .*, got 2"):
-        cluster_names(["1", 2])
+        SETS["chaosnli-s"].clusters(["1", 2])
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("subset", ["chaosnli-s", "chaosnli-m"])
 def test_original_labels_are_those_of_the_validation_file(subset):
-    labels = load_original_labels(subset)
-    validation, soft, _ = load_chaosnli(subset, "roberta-base", 0)
+    labels = SETS[subset].original_labels()
+    validation, soft, _ = load_soft_labels(subset, "roberta-base", 0)
     given = dict(zip(validation.ids.tolist(), validation.labels.tolist()))
     shared = given.keys() & labels.keys()
     assert len(shared) > 700 and all(given[uid] == labels[uid] for uid in shared)
@@ -547,7 +533,8 @@ def test_original_labels_are_those_of_the_validation_file(subset):
 @pytest.mark.parametrize(("name", "clusters"), [("snli", 1235), ("mnli_m", 1359)])
 def test_items_of_one_premise_are_in_one_cluster(name, clusters):
     items = [json.loads(line) for line in registry.read(f"chaosnli/chaosNLI_{name}.jsonl").splitlines()]
-    names = cluster_names([item["uid"] for item in items])
+    dataset = {"snli": "chaosnli-s", "mnli_m": "chaosnli-m"}[name]
+    names = SETS[dataset].clusters([item["uid"] for item in items])
     assert len(set(names)) == clusters
     by_premise = {}
     for cluster, item in zip(names, items):
@@ -567,7 +554,7 @@ def test_the_papers_27_files_are_read_under_our_names():
 
 
 def test_unknown_names_are_errors_that_list_the_known_ones():
-    with pytest.raises(ValueError, match="expected cifar10h, chaosnli-s or chaosnli-m"):
+    with pytest.raises(ValueError, match="expected cifar10h, chaosnli-s, chaosnli-m, got"):
         load_soft_labels("imagenet", "resnet110", 0)
     with pytest.raises(ValueError, match="expected resnet110 and 0"):
         load_soft_labels("cifar10h", "resnet110", 1)
@@ -578,7 +565,7 @@ def test_unknown_names_are_errors_that_list_the_known_ones():
 @pytest.mark.data
 def test_loaders_return_predictions():
     assert isinstance(load_sst2(), Predictions)
-    assert all(isinstance(part, Predictions) for part in load_cifar10h()[:2])
+    assert all(isinstance(part, Predictions) for part in load_soft_labels("cifar10h", "resnet110", 0)[:2])
 
 
 def test_a_file_without_an_address_says_how_to_get_it():

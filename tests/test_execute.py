@@ -11,9 +11,9 @@ import nbformat
 import numpy as np
 import pytest
 
-from calib import results
-from calib.execute import NotebookError, clean, execute
-from calib.publish import reuse
+from calib.pages import record as results
+from calib.pages.edition import reuse
+from calib.pages.execute import NotebookError, clean, execute
 
 ROOT = Path(__file__).parents[1]
 
@@ -29,8 +29,8 @@ scale = 2.0
 # %%
 import numpy as np
 import matplotlib.pyplot as plt
-from calib.plots import show
-from calib.results import glue, record
+from calib.pages.show import show
+from calib.pages.record import glue, record
 
 print("one")
 print("two")
@@ -121,7 +121,7 @@ def test_figures_are_drawn_in_the_style_of_the_book_alone(notebook, tmp_path):
 
 
 def test_the_commit_is_that_of_the_checkout_or_none(tmp_path, monkeypatch):
-    from calib import provenance
+    from calib.pages import provenance
 
     for command in (
         ["init", "-q"],

@@ -13,10 +13,10 @@ import time
 
 import pytest
 
-from calib import results
 from calib.data import data_folder
-from calib.execute import NotebookError
-from calib.publish import publish, restore
+from calib.pages import record as results
+from calib.pages.edition import publish, restore
+from calib.pages.execute import NotebookError
 from conftest import ALONE, build, fill, killed_at, start
 from test_execute import fake_page
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from calib import Predictions, accuracy, brier, ece, fit_temperature, softmax, top_label
-from calib.gap import halves, soft_label_gap
 from calib.isotonic import IsotonicCalibration
-from calib.parts import gap_parts, isotonic_scores, step_curves
+from calib.softlabels.gap import soft_label_gap
+from calib.softlabels.study import Study
+from conftest import halves
 
 TEMPERATURE = 2.5
 
@@ -49,15 +50,15 @@ def test_every_number_follows_from_its_definition(study):
         p = IsotonicCalibration().fit(fitted.logits, targets).predict_proba(second.logits)
         expected[f"iso_brier_{name}"] = brier(p, second.distributions)
     expected["iso_gap"] = expected["iso_brier_hard"] - expected["iso_brier_oracle"]
-    assert soft_label_gap(validation, soft) == pytest.approx(expected, rel=1e-12)
+    assert soft_label_gap(Study(validation, soft)) == pytest.approx(expected, rel=1e-12)
 
 
 def test_results_are_plain_numbers(study):
-    assert {type(value) for value in soft_label_gap(*study).values()} == {int, float}
+    assert {type(value) for value in soft_label_gap(Study(*study)).values()} == {int, float}
 
 
 def test_oracle_recovers_the_temperature_of_the_votes_and_labels_sharper_than_votes_cost(study):
-    result = soft_label_gap(*study)
+    result = soft_label_gap(Study(*study))
     assert result["T_oracle"] == pytest.approx(TEMPERATURE, rel=0.02)
     assert result["T_hard"] == pytest.approx(1, abs=0.15), "the labels were drawn at T = 1"
     assert result["brier_oracle"] < 1e-3 < result["gap"]
@@ -69,7 +70,7 @@ def test_gap_is_zero_where_labels_carry_what_the_votes_say():
     labels = np.arange(24) % 4 // 3
     votes = 50 * np.eye(2, dtype=int)[labels]
     validation, soft = Predictions(np.arange(24), [[6, 0]] * 24, labels, votes).split(8, 16)
-    result = soft_label_gap(validation, soft)
+    result = soft_label_gap(Study(validation, soft))
     assert result["T_hard"] == pytest.approx(6 / np.log(3))
     assert result["T_oracle"] == pytest.approx(6 / np.log(3))
     assert (result["gap"], result["iso_gap"]) == pytest.approx((0, 0), abs=1e-9)
@@ -78,10 +79,10 @@ def test_gap_is_zero_where_labels_carry_what_the_votes_say():
 
 def test_each_part_of_the_data_moves_only_its_own_numbers(study):
     validation, soft = study
-    base = soft_label_gap(validation, soft)
+    base = soft_label_gap(Study(validation, soft))
 
     def moved(**parts):
-        result = soft_label_gap(**{"validation": validation, "soft": soft, **parts})
+        result = soft_label_gap(Study(**{"validation": validation, "soft": soft, **parts}))
         return {name for name in base if result[name] != base[name]}
 
     late, early = np.arange(800) >= 400, np.arange(800) < 400
@@ -101,9 +102,9 @@ def test_overlap_with_the_evaluated_half_raises_unless_declared_and_is_counted(s
     _, soft = study
     inside = soft.select(slice(395, 405))  # five of the first half, five of the second
     with pytest.raises(ValueError, match=r"expected no example in both, got 5, the first "):
-        soft_label_gap(inside, soft)
-    assert soft_label_gap(inside, soft, overlap_declared=True)["n_overlap"] == 5
-    assert soft_label_gap(soft.select(slice(0, 400)), soft)["n_overlap"] == 0
+        soft_label_gap(Study(inside, soft))
+    assert soft_label_gap(Study(inside, soft, overlap_declared=True))["n_overlap"] == 5
+    assert soft_label_gap(Study(soft.select(slice(0, 400)), soft))["n_overlap"] == 0
 
 
 @pytest.mark.parametrize(
@@ -118,14 +119,13 @@ def test_missing_labels_or_votes_are_named(study, part, field, message):
     parts = list(study)
     parts[part] = replace(parts[part], **{field: None})
     with pytest.raises(ValueError, match=message):
-        soft_label_gap(*parts)
+        soft_label_gap(Study(*parts))
 
 
-@pytest.mark.parametrize("study_of", [soft_label_gap, gap_parts, isotonic_scores, step_curves])
-def test_classes_in_another_order_are_refused(simulate, study_of):
+def test_classes_in_another_order_are_refused(simulate):
     logits, labels = simulate(20, 2)
     names = ("n", "p")
     validation = Predictions(range(20), logits, labels, class_names=names)
     soft = Predictions(range(20, 40), logits, labels, np.ones((20, 2), dtype=int), class_names=names[::-1])
     with pytest.raises(ValueError, match="expected the same classes in the same order"):
-        study_of(validation, soft)
+        Study(validation, soft)

@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from calib import results
-from calib.ledger import VERDICTS, ledger
-from calib.published import as_printed, half_up, rows
+from calib.claims.ledger import VERDICTS, ledger
+from calib.claims.published import as_printed, half_up, rows
+from calib.pages import record as results
 from conftest import HTML, ROOT
 from ledger import minus, row_id
 

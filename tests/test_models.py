@@ -20,7 +20,7 @@ from transformers import (
 
 from calib import Predictions
 from calib.data import DataUnavailable, load_sst2
-from calib.data.sst2 import parse
+from calib.data.sst2_table import parse
 from calib.models import sst2, text
 
 WORDS = "[PAD] [UNK] [CLS] [SEP] [MASK] a good bad film , . it is not ##s".split()

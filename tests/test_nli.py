@@ -23,10 +23,10 @@ from transformers import (
 from typer.testing import CliRunner
 
 from calib.__main__ import app
-from calib.data import DataUnavailable, data_folder, load_soft_labels
+from calib.data import DataUnavailable, data_folder, load_soft_labels, pairs, set_of
 from calib.data.examples import load_examples, load_record
-from calib.data.loaders import NLI_CLASSES
-from calib.models import checkpoint, command, hub, nli, pairs, text
+from calib.data.pairs import NLI_CLASSES
+from calib.models import checkpoint, command, hub, nli, text
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -255,7 +255,7 @@ def test_files_of_snli_and_mnli_are_read_by_pair_id(tmp_path):
 
 @pytest.mark.data
 def test_chaosnli_is_read_whole_and_in_order():
-    found = pairs.chaosnli_pairs("chaosnli-s")
+    found = set_of("chaosnli-s").pairs()
     published = load_soft_labels("chaosnli-s", "roberta-base", 0).soft
     assert found.ids == published.ids.tolist() and len(found.premises[0]) > 10 and found.n_unlabelled == 0
 
@@ -308,7 +308,7 @@ def test_a_missing_hub_is_said_with_ways_on(tmp_path, monkeypatch):
 def test_a_run_writes_logits_by_uid_and_no_text(finished, options):
     out, record = finished
     splits = load_examples(out)
-    ids = pairs.chaosnli_pairs("chaosnli-m").ids
+    ids = set_of("chaosnli-m").pairs().ids
     assert splits["soft"].ids.tolist() == ids and splits["soft"].class_names == NLI_CLASSES
     with np.load(out) as file:
         assert sorted(file) == ["class_names", "ids", "logits", "split"]

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from calib import Predictions, brier, fit_temperature, nll, softmax
-from calib.gap import halves, soft_label_gap
 from calib.isotonic import IsotonicCalibration
-from calib.parts import (
+from calib.resampling import bootstrap_indices, interval
+from calib.softlabels.gap import soft_label_gap
+from calib.softlabels.parts import (
     ISOTONIC_PARTS,
     PARTS,
     STEPS,
@@ -30,7 +31,8 @@ from calib.parts import (
     temperature_scores,
     weighted_fits,
 )
-from calib.resample import bootstrap_indices, interval
+from calib.softlabels.study import Study
+from conftest import halves
 
 # Two classes, logits (0, z) with z normal; a person answers 1 with probability q(z).
 
@@ -99,7 +101,7 @@ def one():
 @pytest.mark.parametrize("law", LAWS)
 def test_each_part_is_what_it_should_be(law):
     temperatures, truth = expected(law)
-    found = np.array([list(gap_parts(*study(law, 4000, seed)).values()) for seed in range(30)])
+    found = np.array([list(gap_parts(Study(*study(law, 4000, seed))).values()) for seed in range(30)])
     error = found.std(axis=0, ddof=1) / np.sqrt(len(found))
     assert np.all(np.abs(found[:, :4].mean(axis=0) - temperatures) < 4 * error[:4])
     assert np.all(np.abs(found[:, 8:].mean(axis=0) - truth) < 4 * error[8:])
@@ -117,8 +119,10 @@ def test_intervals_with_refits_cover_and_those_with_fixed_fits_are_too_short_for
     inside, fixed = [], []
     for seed in range(80):
         validation, soft = study("both", 1200, seed + 1000)
-        refitted = refitted_scores(step_curves(validation, soft), np.arange(2400), replicates=200, seed=seed)
-        held = resampled_scores(temperature_scores(soft, fit_steps(validation, soft)), replicates=200, seed=seed)
+        refitted = refitted_scores(step_curves(Study(validation, soft)), np.arange(2400), replicates=200, seed=seed)
+        held = resampled_scores(
+            temperature_scores(Study(validation, soft), fit_steps(Study(validation, soft))), replicates=200, seed=seed
+        )
         for covers, scores in ((inside, refitted), (fixed, held)):
             low, high = interval(parts_of(scores))
             covers.append((low <= truth) & (truth <= high))
@@ -130,8 +134,8 @@ def test_intervals_with_refits_cover_and_those_with_fixed_fits_are_too_short_for
 def test_cross_fitted_scores_are_those_of_the_halves_and_of_the_halves_swapped(one):
     validation, soft = one
     swapped = soft.select(np.roll(np.arange(len(soft)), len(soft) // 2))
-    expected = [[gap_parts(validation, each)[part] for part in PARTS] for each in (soft, swapped)]
-    by_brier, by_nll = crossfitted_scores(validation, soft)
+    expected = [[gap_parts(Study(validation, each))[part] for part in PARTS] for each in (soft, swapped)]
+    by_brier, by_nll = crossfitted_scores(Study(validation, soft))
     assert ordered_parts(by_brier)[0] == pytest.approx(np.array(expected), abs=1e-12)
     for (first, second), row, losses in zip((halves(soft), halves(swapped)), by_brier, by_nll):
         fits = [
@@ -165,7 +169,7 @@ def test_intervals_of_the_cross_fitted_parts_cover_the_truth():
     inside = []
     for seed in range(40):
         validation, soft = study("both", 1200, seed + 2000)
-        by_brier, by_nll = crossfitted_parts(step_curves(validation, soft), np.arange(2400), 200, seed)
+        by_brier, by_nll = crossfitted_parts(step_curves(Study(validation, soft)), np.arange(2400), 200, seed)
         low, high = interval(by_brier)
         inside.append((low <= truth) & (truth <= high))
         assert by_nll[:, :2].sum(axis=1) == pytest.approx(by_nll[:, 2], abs=1e-12)
@@ -189,20 +193,20 @@ def test_clusters_widen_the_interval_where_items_share_noise():
 
 
 def test_ends_of_the_ladder_are_those_of_the_gap(one):
-    parts, gap = gap_parts(*one), soft_label_gap(*one)
+    parts, gap = gap_parts(Study(*one)), soft_label_gap(Study(*one))
     for name in ("T_hard", "T_oracle", "brier_hard", "brier_oracle", "gap"):
         assert parts[name] == pytest.approx(gap[name], abs=1e-12)
-    iso = isotonic_scores(*one).mean(axis=0)
+    iso = isotonic_scores(Study(*one)).mean(axis=0)
     assert [iso[0], iso[2]] == pytest.approx([gap["iso_brier_hard"], gap["iso_brier_oracle"]], abs=1e-12)
 
 
 def test_each_part_of_the_data_moves_only_its_own_steps(one):
     validation, soft = one
-    base = gap_parts(validation, soft)
+    base = gap_parts(Study(validation, soft))
     early = np.arange(len(soft)) < len(soft) // 2
 
     def moved(**changed):
-        found = gap_parts(**{"validation": validation, "soft": soft, **changed})
+        found = gap_parts(Study(**{"validation": validation, "soft": soft, **changed}))
         return {name for name in found if found[name] != base[name]}
 
     flipped = soft.votes[:, ::-1]
@@ -232,7 +236,7 @@ def test_isotonic_maps_are_fitted_to_three_sets_of_labels(one):
     validation, soft = one
     first, second = halves(soft)
     fits = ((validation, validation.labels), (first, first.labels), (first, first.distributions))
-    scores = isotonic_scores(validation, soft).mean(axis=0)
+    scores = isotonic_scores(Study(validation, soft)).mean(axis=0)
     for score, (fitted, targets) in zip(scores, fits):
         p = IsotonicCalibration().fit(fitted.logits, targets).predict_proba(second.logits)
         assert score == pytest.approx(brier(p, second.distributions))
@@ -253,8 +257,8 @@ def test_no_monotone_map_has_a_lower_nll_than_the_one_with_the_lowest_brier_scor
 def test_overlap_is_an_error_unless_declared(one):
     _, soft = one
     with pytest.raises(ValueError, match="expected no example in both, got 300"):
-        gap_parts(soft, soft)
-    assert gap_parts(soft, soft, overlap_declared=True)["T_hard"] > 0
+        gap_parts(Study(soft, soft))
+    assert gap_parts(Study(soft, soft, overlap_declared=True))["T_hard"] > 0
 
 
 # --- resampling ------------------------------------------------------------------------------------------------------
@@ -262,17 +266,17 @@ def test_overlap_is_an_error_unless_declared(one):
 
 def test_fits_on_the_grid_are_the_exact_ones(one):
     validation, soft = one
-    curves = step_curves(validation, soft)
+    curves = step_curves(Study(validation, soft))
     ones = np.ones((1, 300))
     fits = ((np.ones((1, 600)), curves[0]), *((ones, of_step[:300]) for of_step in curves[1:]))
     scores = scores_at(weighted_fits(fits), ones, curves[-1][300:])
-    parts = gap_parts(validation, soft)
+    parts = gap_parts(Study(validation, soft))
     assert scores[0] == pytest.approx([parts[f"brier_{step}"] for step in STEPS], abs=5e-6)
 
 
 def test_a_refitted_replicate_is_the_exact_fit_to_its_rows(one):
     validation, soft = one
-    scores = refitted_scores(step_curves(validation, soft), np.arange(1200), replicates=3)
+    scores = refitted_scores(step_curves(Study(validation, soft)), np.arange(1200), replicates=3)
     for drawn, found in zip(bootstrap_indices(1200, 3), scores):
         rows = drawn[drawn >= 600] - 600
         early, late = soft_rows(soft, rows[rows < 300]), soft_rows(soft, rows[rows >= 300])
@@ -297,35 +301,37 @@ def test_what_is_in_two_sets_is_drawn_for_both(one):
     _, soft = one
     first, _ = halves(soft)
     names = np.arange(600)
-    together = refitted_scores(step_curves(first, soft), np.r_[names[:300], names], replicates=20)
-    apart = refitted_scores(step_curves(first, soft), np.arange(900), replicates=20)
+    together = refitted_scores(step_curves(Study(first, soft)), np.r_[names[:300], names], replicates=20)
+    apart = refitted_scores(step_curves(Study(first, soft)), np.arange(900), replicates=20)
     assert np.array_equal(together[:, 0], together[:, 1]), "the same labels with the same weights"
     assert np.all(apart[:, 0] != apart[:, 1])
 
 
 def test_random_halves_are_reproducible_and_each_is_a_study_of_its_own(one):
     validation, soft = one
-    scores = shuffled_scores(step_curves(validation, soft), draws=3)
-    assert np.array_equal(scores, shuffled_scores(step_curves(validation, soft), draws=3))
-    assert not np.array_equal(scores, shuffled_scores(step_curves(validation, soft), draws=3, seed=114))
+    scores = shuffled_scores(step_curves(Study(validation, soft)), draws=3)
+    assert np.array_equal(scores, shuffled_scores(step_curves(Study(validation, soft)), draws=3))
+    assert not np.array_equal(scores, shuffled_scores(step_curves(Study(validation, soft)), draws=3, seed=114))
     places = np.random.default_rng(113).permuted(np.tile(np.arange(600), (3, 1)), axis=1)
     for place, found in zip(places, scores):
-        parts = gap_parts(validation, soft.select(np.r_[np.flatnonzero(place < 300), np.flatnonzero(place >= 300)]))
+        parts = gap_parts(
+            Study(validation, soft.select(np.r_[np.flatnonzero(place < 300), np.flatnonzero(place >= 300)]))
+        )
         assert found == pytest.approx([parts[f"brier_{step}"] for step in STEPS], abs=5e-6)
 
 
 @pytest.mark.parametrize("scale, step", [(0.1, "hard"), (20, "population")])
 def test_a_fit_outside_the_grid_is_refused(one, scale, step):
     validation, soft = (replace(part, logits=part.logits * scale) for part in one)
-    T = gap_parts(validation, soft)[f"T_{step}"]
+    T = gap_parts(Study(validation, soft))[f"T_{step}"]
     with pytest.raises(ValueError, match=f"T_{step}: expected a fit inside the grid .* from 0.4 to 16, got {T:.4g}$"):
-        step_curves(validation, soft)
+        step_curves(Study(validation, soft))
 
 
 def test_resampled_fits_at_an_end_of_the_grid_are_refused(one):
     validation, soft = one
-    sharp = replace(validation, logits=validation.logits * 0.42 / gap_parts(validation, soft)["T_hard"])
-    curves = step_curves(sharp, soft)
+    sharp = replace(validation, logits=validation.logits * 0.42 / gap_parts(Study(validation, soft))["T_hard"])
+    curves = step_curves(Study(sharp, soft))
     with pytest.raises(ValueError, match="T_hard: expected resampled fits inside the grid .* of 50 at its ends"):
         refitted_scores(curves, np.arange(1200), replicates=50)
     assert shuffled_scores(curves, draws=3).shape == (3, 4), "the validation set is not drawn"
@@ -335,7 +341,7 @@ def test_a_replicate_without_rows_of_one_set_is_refused(one):
     validation, soft = one
     clusters = np.r_[np.zeros(600), np.ones(600)]
     with pytest.raises(ValueError, match="weights: expected rows in each replicate, got none in replicate"):
-        refitted_scores(step_curves(validation, soft), clusters, replicates=50)
+        refitted_scores(step_curves(Study(validation, soft)), clusters, replicates=50)
 
 
 def test_intervals_are_named_after_their_parts():
@@ -357,14 +363,14 @@ def test_a_study_holds_what_its_pieces_give(one):
     validation, soft = one
     n_clusters = len(soft) // 2
     clusters = [*range(n_clusters, n_clusters + len(validation)), *np.arange(len(soft)) % n_clusters]
-    study = study_parts(validation, soft, clusters, replicates=50, draws=20)
-    found = gap_parts(validation, soft)
+    study = study_parts(Study(validation, soft, tuple(clusters)), replicates=50, draws=20)
+    found = gap_parts(Study(validation, soft))
     assert {name: study.found[name] for name in found} == found
-    scores = temperature_scores(soft, [found[f"T_{step}"] for step in STEPS])
+    scores = temperature_scores(Study(validation, soft), [found[f"T_{step}"] for step in STEPS])
     np.testing.assert_allclose(
         study.fixed, parts_of(resampled_scores(scores, clusters[-len(scores) :], 50)), atol=1e-15
     )
-    curves = step_curves(validation, soft)
+    curves = step_curves(Study(validation, soft))
     np.testing.assert_array_equal(study.refitted, parts_of(refitted_scores(curves, clusters, 50)))
     np.testing.assert_array_equal(study.random, parts_of(shuffled_scores(curves, 20)))
     for k, part in enumerate(PARTS):
@@ -373,7 +379,7 @@ def test_a_study_holds_what_its_pieces_give(one):
             interval(study.refitted[:, k])
         )
         assert study.found[f"random_{part}"] == pytest.approx(study.random[:, k].mean(), abs=1e-15)
-    isotonic = isotonic_scores(validation, soft).mean(axis=0)
+    isotonic = isotonic_scores(Study(validation, soft)).mean(axis=0)
     assert [study.found[name] for name in ISOTONIC_PARTS] == pytest.approx(parts_of(isotonic).tolist())
     assert study.found["iso_gap_low"] < study.found["iso_gap"] < study.found["iso_gap_high"]
     assert all(type(value) is float for value in study.found.values())

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from calib import accuracy, ece, fit_temperature, nll, reliability_table, softmax, top_label
-from calib.data import load_dogah2026
-from calib.names import DATASETS, MODELS
-from calib.published import KINDS, half_up, printed, rows
+from calib.claims.published import KINDS, half_up, printed, rows
+from calib.data import DATASETS, load_dogah2026
+from calib.data.titles import model_title
 
 LESSON = "six-examples lesson"
 LOGITS = np.array([[3, 1, 0], [2.5, 1, 0], [3, 0.5, 0], [1.5, 2, 0], [0.5, 0, 1.5], [2, 2.2, 0]])
@@ -85,7 +85,7 @@ def test_the_overconfident_logits_come_out_to_every_printed_digit():
 def test_the_papers_tables_follow_from_its_files_to_every_printed_digit():
     seeds = {}
     for row in load_dogah2026():
-        seeds.setdefault(f"{MODELS[row['model']]} {DATASETS[row['dataset']]}", []).append(row)
+        seeds.setdefault(f"{model_title(row['model'])} {DATASETS[row['dataset']]}", []).append(row)
     checked = 0
     for row in (row for row in rows() if row["kind"] == "reaggregate"):
         table, configuration = row["where"].split(" ", 2)[1], row["where"].split(" ", 2)[2]

@@ -18,10 +18,10 @@ from packaging.utils import canonicalize_name
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from calib import results
 from calib.__main__ import app
-from calib.execute import THREADS
-from calib.publish import collect, install_cell, publish, reuse, stands_alone
+from calib.pages import record as results
+from calib.pages.edition import collect, install_cell, publish, reuse, stands_alone
+from calib.pages.execute import THREADS
 from conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -72,7 +72,7 @@ def test_the_wheel_holds_the_package_with_its_data_files_and_nothing_else(wheel)
         for path in (ROOT / "calib").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {"calib/data/registry.toml", "calib/published.csv", "calib/paper.mplstyle"} <= expected
+    assert {"calib/data/registry.toml", "calib/claims/published.csv", "calib/paper.mplstyle"} <= expected
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert names == expected
 

@@ -5,9 +5,10 @@ import time
 import numpy as np
 import pytest
 
-from calib import EqualMass, ece, resample
+from calib import EqualMass, ece
+from calib import resampling as resample
 from calib.reliability import bin_edges
-from calib.resample import bootstrap_blocks, bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
+from calib.resampling import bootstrap_blocks, bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
 
 
 def test_indices_are_those_that_the_protocol_names():

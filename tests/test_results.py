@@ -8,7 +8,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 from nbformat import v4
 
-from calib import results
+from calib.pages import record as results
 
 
 @pytest.fixture

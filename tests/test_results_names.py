@@ -4,9 +4,9 @@ from itertools import product
 
 import pytest
 
-from calib import published, results
-from calib.data.loaders import SUBSETS
-from calib.verify import compare
+from calib.claims import published
+from calib.pages import record as results
+from calib.pages.verify import compare
 from conftest import ROOT
 
 SCORES = "confidence nll brier ece10 at90 wrong90".split()
@@ -49,7 +49,7 @@ def promised():
             f"nonempty_{bins}",
             f"rightmost_{bins}",
         ]
-    for dataset in SUBSETS:
+    for dataset in MODELS:
         for model, seeds in MODELS[dataset].items():
             for seed in seeds:
                 names |= {f"gap/{dataset}/{model}/{seed}/{protocol}": GAP for protocol in ("paper", "clean")}

@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from calib import EqualMass, ece, fit_temperature, nll, uncertainty
-from calib.uncertainty import debiased_ece, debiased_squared_ece, mean_difference_interval, temperature_interval
+from calib import EqualMass, ece, fit_temperature, nll
+from calib import intervals as uncertainty
+from calib.intervals import debiased_ece, debiased_squared_ece, mean_difference_interval, temperature_interval
 from measure import simulations as simulation
 
 
@@ -281,5 +282,5 @@ def test_bad_arguments_are_refused_by_name(function, message):
 
 
 def test_importing_needs_numpy_only():
-    code = "import calib.uncertainty, sys; print([m for m in ('scipy', 'sklearn', 'matplotlib') if m in sys.modules])"
+    code = "import calib.intervals, sys; print([m for m in ('scipy', 'sklearn', 'matplotlib') if m in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from calib import results
 from calib.__main__ import app
 from calib.data import load_soft_labels
-from calib.gap import soft_label_gap
-from calib.verify import TOLERANCES, compare
+from calib.pages import record as results
+from calib.pages.verify import TOLERANCES, compare
+from calib.softlabels.gap import soft_label_gap
 from conftest import ROOT
 from measure.variation import SETTINGS, numbers
 

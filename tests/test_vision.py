@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from calib import Predictions, accuracy, nll
 from calib.__main__ import app
-from calib.data import DataUnavailable, load_cifar10h, load_soft_labels
+from calib.data import DataUnavailable, cifar10, load_soft_labels
 from calib.data.examples import load_examples, load_record, save_examples
-from calib.data.loaders import NLI_CLASSES
+from calib.data.pairs import NLI_CLASSES
 from calib.data.registry import REGISTRY, data_folder, status
 from calib.models import checkpoint, images, resnet, training, vision
 from calib.models.checkpoint import CheckpointError
@@ -116,10 +116,10 @@ def test_normalised_images_are_floats_with_channels_last_in_memory():
 
 
 def test_the_kth_copy_of_a_class_is_its_kth_test_image():
-    names = [f"test/{name}/{i:04d}.jpg" for name in images.CIFAR10_CLASSES for i in range(3)]
+    names = [f"test/{name}/{i:04d}.jpg" for name in cifar10.CIFAR10_CLASSES for i in range(3)]
     labels = np.random.default_rng(0).permutation(LABELS)
     ordered = images.test_names(["train/cat/0000.jpg", *reversed(names)], labels)
-    assert [name.split("/")[1] for name in ordered] == [images.CIFAR10_CLASSES[label] for label in labels]
+    assert [name.split("/")[1] for name in ordered] == [cifar10.CIFAR10_CLASSES[label] for label in labels]
     assert sorted(ordered) == sorted(names)
     cats = [name for name in ordered if "/cat/" in name]
     assert cats == sorted(cats)
@@ -127,7 +127,7 @@ def test_the_kth_copy_of_a_class_is_its_kth_test_image():
 
 @pytest.mark.parametrize("lost", ["test/dog/0001.jpg", "test/dog/0002.jpg"])
 def test_a_class_with_a_gap_has_no_order(lost):
-    names = [f"test/{name}/{i:04d}.jpg" for name in images.CIFAR10_CLASSES for i in range(3)]
+    names = [f"test/{name}/{i:04d}.jpg" for name in cifar10.CIFAR10_CLASSES for i in range(3)]
     with pytest.raises(DataUnavailable, match="expected test/dog/0000.jpg to 0002.jpg, .* found 2 images"):
         images.test_names([name for name in names if name != lost], LABELS)
 
@@ -148,7 +148,7 @@ def correlation(pixels, soft):
 @needs_images
 @pytest.mark.data
 def test_the_copies_of_the_test_images_are_in_the_original_order():
-    pixels, soft = images.load_images("jpeg", 10_000).test, load_cifar10h().soft
+    pixels, soft = images.load_images("jpeg", 10_000).test, load_soft_labels("cifar10h", "resnet110", 0).soft
     assert correlation(pixels, soft).min() > 0.1
     shifted = pixels.copy()
     for label in range(10):
@@ -160,15 +160,15 @@ def test_the_copies_of_the_test_images_are_in_the_original_order():
 @needs_images
 def test_labels_of_the_copies_follow_from_their_ids():
     data = images.load_images("jpeg", 100)
-    assert np.array_equal(images.train_labels(data.train_ids), data.train_labels)
+    assert np.array_equal(cifar10.train_labels(data.train_ids), data.train_labels)
     assert len(set(data.train_labels[:50])) == 10, "not sorted by class"
     with zipfile.ZipFile(images.data_folder() / images.ARCHIVE) as archive:
-        assert set(images._jpeg_train()[0]) == {name for name in archive.namelist() if name.startswith("train/")}
+        assert set(cifar10.jpeg_train()[0]) == {name for name in archive.namelist() if name.startswith("train/")}
 
 
 def test_ids_of_two_sources_are_refused():
     with pytest.raises(ValueError, match=r"ids: expected .* got \['jpeg', 'train'\]"):
-        images.train_labels(["jpeg-1", "train-1"])
+        cifar10.train_labels(["jpeg-1", "train-1"])
 
 
 def test_without_the_original_archive_there_is_a_way_on(tmp_path, monkeypatch):
@@ -187,7 +187,7 @@ def write_original(folder, order):
 
     base = folder / "cifar10" / "cifar-10-batches-py"
     base.mkdir(parents=True)
-    known = {"batches.meta": {"label_names": list(images.CIFAR10_CLASSES)}}
+    known = {"batches.meta": {"label_names": list(cifar10.CIFAR10_CLASSES)}}
     for i, name in enumerate([*(f"data_batch_{k}" for k in range(1, 6)), "test_batch"]):
         pixels = np.full((30, 3072), i, dtype=np.uint8)
         known[name] = {"data": pixels, "labels": order.tolist()}
@@ -216,7 +216,7 @@ def test_the_original_is_read_and_its_order_checked(tmp_path, monkeypatch, same)
     data = images.load_images("original")
     assert data.train.shape == (150, 32, 32, 3) and data.test.shape == (30, 32, 32, 3)
     assert data.train_ids[149] == "train-149" and data.test_ids[29] == "test-29"
-    assert np.array_equal(images.train_labels(["train-3", "train-0"]), LABELS[[3, 0]])
+    assert np.array_equal(cifar10.train_labels(["train-3", "train-0"]), LABELS[[3, 0]])
     assert len(images.load_images("original", 20).train) == 20
 
 
@@ -233,7 +233,7 @@ def test_a_run_writes_logits_and_a_record_and_nothing_else(finished):
     assert record["recipe"]["images"] == record["images"] == "jpeg", "the copies are named"
     assert record["data"][images.ARCHIVE] == REGISTRY[images.ARCHIVE].sha256
     assert record["hardware"]["threads"] == 1 and record["versions"]["torch"] in torch.__version__
-    labels = load_cifar10h().soft.labels[:300]
+    labels = load_soft_labels("cifar10h", "resnet110", 0).soft.labels[:300]
     assert record["test"]["nll"] == pytest.approx(nll(splits["test"].logits, labels))
     assert not list(out.parent.glob("*.part"))
 
@@ -373,7 +373,7 @@ def test_a_checkpoint_on_a_full_disk_says_so(small_disk):
 
 def save_run(path, run):
     logits = np.random.default_rng(run).normal(size=(1000, 10))
-    predictions = Predictions(range(1000), logits, class_names=images.CIFAR10_CLASSES)
+    predictions = Predictions(range(1000), logits, class_names=cifar10.CIFAR10_CLASSES)
     save_examples(path, {"test": predictions}, {"recipe": {"run": run}})
 
 
@@ -462,7 +462,7 @@ def test_own_predictions_feed_the_gap_study(finished, tmp_path):
     (tmp_path / "cifar10h/resnet8-42.npz").write_bytes(out.read_bytes())
     data = load_soft_labels("cifar10h", "resnet8", 42, tmp_path)
     assert len(data.soft) == 300 and data.n_missing == 9_700
-    published = load_cifar10h().soft
+    published = load_soft_labels("cifar10h", "resnet110", 0).soft
     assert (
         np.array_equal(data.soft.votes, published.votes[:300])
         and data.soft.ids.tolist() == published.ids[:300].tolist()
@@ -522,7 +522,7 @@ def own(folder, **changed):
         "ids": np.array([name for names in splits.values() for name in names]),
         "logits": np.random.default_rng(0).normal(size=(50, 10)).astype(np.float32),
         "split": np.repeat(list(splits), [20, 30]),
-        "class_names": np.array(images.CIFAR10_CLASSES),
+        "class_names": np.array(cifar10.CIFAR10_CLASSES),
     }
     (folder / "cifar10h").mkdir()
     fields |= {name: change(fields[name]) for name, change in changed.items()}
@@ -536,7 +536,7 @@ def test_own_columns_are_put_in_order_by_name(tmp_path):
     data = load_soft_labels("cifar10h", "own", 1, tmp_path)
     np.testing.assert_array_equal(data.validation.logits, logits[:20, ::-1])
     np.testing.assert_array_equal(data.soft.logits, logits[20:, ::-1])
-    assert data.soft.class_names == images.CIFAR10_CLASSES
+    assert data.soft.class_names == cifar10.CIFAR10_CLASSES
 
 
 @pytest.mark.data
@@ -563,7 +563,7 @@ def test_unknown_validation_items_are_said_to_be_in_our_file(tmp_path, monkeypat
     (tmp_path / "nli").mkdir()
     row = {"pairID": "1n", "gold_label": "neutral", "sentence1": "a", "sentence2": "b"}
     (tmp_path / "nli/snli_1.0_dev.jsonl").write_text(json.dumps(row))
-    monkeypatch.setattr("calib.data.own.data_folder", lambda: tmp_path)
+    monkeypatch.setattr("calib.data.sets.chaosnli.data_folder", lambda: tmp_path)
     part = Predictions(["x"], [[0.0, 1.0, 2.0]], class_names=NLI_CLASSES)
     save_examples(tmp_path / "chaosnli-s/own-1.npz", {"validation": part, "soft": part})
     with pytest.raises(DataUnavailable, match="own-1.npz: the labels of 1 of 1 validation items are not known"):
@@ -571,7 +571,7 @@ def test_unknown_validation_items_are_said_to_be_in_our_file(tmp_path, monkeypat
 
 
 def test_the_command_line_loads_no_model_before_it_is_asked():
-    code = "import sys, calib.__main__, calib.models.vision, calib.models.nli, calib.data.own; print(*sys.modules)"
+    code = "import sys, calib.__main__, calib.models.vision, calib.models.nli, calib.data.sets; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert not {"torch", "torchvision", "transformers", "PIL"} & set(loaded)
 
@@ -594,7 +594,10 @@ def test_logits_of_the_ladder_are_those_of_their_record(path):
     _, rows = vision.split(50_000, record["recipe"]["seed"])
     assert splits["validation"].ids.tolist() == [f"jpeg-{row}" for row in rows]
     assert splits["test"].ids.tolist() == [f"test-{row}" for row in range(10_000)]
-    labels = {"validation": images.train_labels(splits["validation"].ids), "test": load_cifar10h().soft.labels}
+    labels = {
+        "validation": cifar10.train_labels(splits["validation"].ids),
+        "test": load_soft_labels("cifar10h", "resnet110", 0).soft.labels,
+    }
     for name, part in splits.items():
         assert record[name]["nll"] == pytest.approx(nll(part.logits, labels[name]), rel=1e-12)
         assert record[name]["accuracy"] == accuracy(part.logits, labels[name]) > 0.75

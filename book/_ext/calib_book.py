@@ -17,7 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 import run_box
 import site_shell
 from calib.data.registry import REGISTRY, matching
-from calib.publish import NOTE
+from calib.pages.edition import NOTE
 
 
 class DataTable(SphinxDirective):

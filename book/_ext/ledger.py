@@ -7,9 +7,9 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
-from calib import results
-from calib.ledger import VERDICTS, ledger
-from calib.published import rows
+from calib.claims.ledger import VERDICTS, ledger
+from calib.claims.published import rows
+from calib.pages import record as results
 
 PAGE = "ledger"
 HEADS = {

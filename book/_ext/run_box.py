@@ -10,8 +10,8 @@ from pathlib import Path
 import yaml
 
 from calib.data.registry import matching
-from calib.provenance import git
-from calib.publish import stands_alone
+from calib.pages.edition import stands_alone
+from calib.pages.provenance import git
 
 ROOT = Path(__file__).parents[2]
 RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))

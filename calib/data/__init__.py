@@ -1,31 +1,21 @@
-"""The data: a registry of pinned files, their download, and loaders that return `Predictions`."""
+"""The data: a registry of pinned files, their download, and readers that return `Predictions`."""
 
-from calib.data.loaders import (
-    SoftLabelData,
-    cluster_names,
-    load_chaosnli,
-    load_cifar10h,
-    load_cross_validated,
-    load_dogah2026,
-    load_original_labels,
-    load_original_votes,
-    load_soft_labels,
-    load_sst2,
-)
+from calib.data.dogah2026 import load_dogah2026
 from calib.data.registry import REGISTRY, DataUnavailable, data_folder
+from calib.data.sets import DATASETS, SETS, SoftLabelData, load_soft_labels, set_of
+from calib.data.sets.cifar10h import load_cross_validated
+from calib.data.sst2 import load_sst2
 
 __all__ = [
+    "DATASETS",
     "REGISTRY",
+    "SETS",
     "DataUnavailable",
     "SoftLabelData",
-    "cluster_names",
     "data_folder",
-    "load_chaosnli",
-    "load_cifar10h",
     "load_cross_validated",
     "load_dogah2026",
-    "load_original_labels",
-    "load_original_votes",
     "load_soft_labels",
     "load_sst2",
+    "set_of",
 ]

@@ -10,7 +10,7 @@ import pooch
 import requests
 from urllib3.exceptions import MaxRetryError
 
-from calib.data import sst2
+from calib.data import sst2_table
 from calib.data.registry import REGISTRY, DataUnavailable, data_folder, status
 
 TIMEOUT = 30  # seconds without an answer
@@ -81,7 +81,7 @@ def _download(entry, url, target):
         known = None if entry.content_sha256 else f"sha256:{entry.sha256}"
         path = Path(pooch.retrieve(url, known, fname=target.name, path=scratch, downloader=downloader))
         if entry.content_sha256:
-            path.write_bytes(sst2.extract(path.read_bytes()))
+            path.write_bytes(sst2_table.extract(path.read_bytes()))
             problem = entry.problem(path.read_bytes())
             if problem:
                 raise ValueError(problem)

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from importlib.resources import files
 from pathlib import Path
 
-from calib.data import sst2
+from calib.data import sst2_table
 
 
 class DataUnavailable(Exception):
@@ -74,9 +74,9 @@ class DataFile:
     def problem(self, content):
         """Say what is wrong with the bytes of a file, or None if it is the registered one."""
         if self.content_sha256:
-            problem = sst2.problem(content, self.content_sha256)
+            problem = sst2_table.problem(content, self.content_sha256)
             own = "a table of other logits, perhaps your own? `calib fit` reads those"
-            cause = own if sst2.is_table(content) else likely_cause(content, self.size)
+            cause = own if sst2_table.is_table(content) else likely_cause(content, self.size)
             return problem and f"{problem}, found {len(content):,} bytes ({cause})"
         found = hashlib.sha256(content).hexdigest()
         if found == self.sha256:

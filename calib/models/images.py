@@ -5,20 +5,18 @@ import re
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
+from calib.data.cifar10 import CIFAR10_CLASSES, PER_CLASS, jpeg_train, original_half
 from calib.data.examples import write_whole
-from calib.data.loaders import CIFAR10_CLASSES, load_npy
+from calib.data.readers import load_npy
 from calib.data.registry import REGISTRY, DataUnavailable, data_folder, read
-from calib.predictions import hash_order
 
 ARCHIVE = "cifar10/cifar10-jpeg.zip"
 LABELS = "cifar10/cifar10_test_set_original_labels.npy"
-PER_CLASS = 5000
 SOURCES = ("original", "jpeg")
 HOW = REGISTRY[ARCHIVE].how
 
@@ -110,62 +108,14 @@ def pack_copies(clone):
     return path
 
 
-def train_labels(ids):
-    """Labels of training images by id; those of the JPEG copies follow from the layout of their archive alone.
-
-    Parameters
-    ----------
-    ids : sequence of str
-        All of one source: ``train-17`` is the 18th image of the original, ``jpeg-17`` that of the copies.
-
-    Returns
-    -------
-    ndarray int64
-    """
-    kinds = {name.partition("-")[0] for name in ids}
-    if kinds == {"jpeg"}:
-        labels = _jpeg_train()[1]
-    elif kinds == {"train"}:
-        labels = np.array(_torchvision(True).targets)
-    else:
-        raise ValueError(f"ids: expected names like train-17, or all like jpeg-17, got {sorted(kinds)}")
-    label = {f"{kind}-{i}": label for kind in kinds for i, label in enumerate(labels)}
-    unknown = [name for name in ids if name not in label]
-    if unknown:
-        raise ValueError(f"ids: expected numbers from 0 to {len(labels) - 1}, got {str(unknown[0])!r}")
-    return np.array([label[name] for name in ids])
-
-
 def _ids(prefix, images):
     return np.array([f"{prefix}-{i}" for i in range(len(images))])
-
-
-def _torchvision(train):
-    """One half of the original, downloaded if it is missing."""
-    from filelock import FileLock
-    from torchvision.datasets import CIFAR10
-
-    folder = data_folder() / "cifar10"
-    try:
-        return CIFAR10(folder, train=train)
-    except RuntimeError:  # not there, or not whole
-        pass
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with FileLock(folder / f"{CIFAR10.filename}.lock"):  # two runs of a sweep begin at once
-            return CIFAR10(folder, train=train, download=True)
-    except (OSError, RuntimeError) as error:
-        raise DataUnavailable(
-            f"the CIFAR-10 archive: found none with MD5 {CIFAR10.tgz_md5}, looked for {folder}/{CIFAR10.filename} and "
-            f"{CIFAR10.url} ({' '.join(str(error).split())}); run it where that address can be reached, or copy the "
-            f"archive into {folder}; to train on JPEG copies: --images jpeg"
-        ) from error
 
 
 def _original(limit):
     from torchvision.datasets import CIFAR10
 
-    train, test = _torchvision(True), _torchvision(False)
+    train, test = original_half(True), original_half(False)
     test_labels = np.array(test.targets)
     if not np.array_equal(test_labels, load_npy(read(LABELS))):
         raise DataUnavailable(f"the CIFAR-10 archive: expected its test labels in the order of {LABELS}; they differ")
@@ -184,7 +134,7 @@ def _original(limit):
 def _jpeg(limit):
     content = read(ARCHIVE)
     test_labels = load_npy(read(LABELS)).astype(np.int64)
-    train_names, labels = _jpeg_train()
+    train_names, labels = jpeg_train()
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         train = _decode(archive, train_names[:limit])
         test = _decode(archive, test_names(archive.namelist(), test_labels)[:limit])
@@ -198,14 +148,6 @@ def _jpeg(limit):
         test_ids=_ids("test", test),
         hashes={name: REGISTRY[name].sha256 for name in (ARCHIVE, LABELS)},
     )
-
-
-@cache
-def _jpeg_train():
-    """Names and labels of the training copies, in an order that does not sort them by class."""
-    names = [f"train/{name}/{i:04d}.jpg" for name in CIFAR10_CLASSES for i in range(PER_CLASS)]
-    order = hash_order(names, "calib-cifar10-jpeg-v1")
-    return [names[i] for i in order], order // PER_CLASS
 
 
 def test_names(names, labels):

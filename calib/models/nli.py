@@ -12,9 +12,9 @@ import numpy as np
 
 from calib.checks import as_count
 from calib.data.examples import check_output, save_examples
-from calib.data.loaders import NLI_CLASSES
+from calib.data.pairs import NLI_CLASSES, read_pairs
+from calib.data.sets import set_of
 from calib.models import hub, text
-from calib.models.pairs import chaosnli_pairs, read_pairs
 from calib.predictions import Predictions
 from calib.scores import accuracy, nll
 
@@ -81,7 +81,7 @@ def train(
     checkpoint = Path(out).with_suffix(".pt") if checkpoint is None else Path(checkpoint)
     device = training.choose_device(device)
     check_output(out, checkpoint)
-    pairs, validation, soft = read_pairs(training_file), read_pairs(validation_file, True), chaosnli_pairs(dataset)
+    pairs, validation, soft = read_pairs(training_file), read_pairs(validation_file, True), set_of(dataset).pairs()
     folder = hub.fetch_model(start, revision)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[: as_count(examples, "examples")])
     recipe = {
@@ -168,7 +168,7 @@ def predict(start, out, dataset=None, validation_file=None, classes=None, segmen
             f"{start}: its training began with other files than are in {folder} now ({', '.join(differing)}); "
             "restore them, since tokens and the order of classes come from there"
         )
-    sets = {"soft": chaosnli_pairs(dataset or recipe.get("dataset", "chaosnli-s"))}
+    sets = {"soft": set_of(dataset or recipe.get("dataset", "chaosnli-s")).pairs()}
     if validation_file is not None:
         sets = {"validation": read_pairs(validation_file, True), **sets}
     with torch.random.fork_rng(), training.memory_explained(f"{start} on {device}"):

@@ -10,8 +10,7 @@ import numpy as np
 
 from calib.checks import as_count
 from calib.data.examples import write_whole
-from calib.data.loaders import SST2_CLASSES
-from calib.data.sst2 import dump
+from calib.data.sst2_table import CLASSES, dump
 from calib.models.hub import HubRepository, fetch
 from calib.models.text import load, logits_of
 from calib.predictions import Predictions
@@ -64,7 +63,7 @@ def predict(out=None, limit=None, batch_size=16):
     ids, sentences, labels = fetch_sentences()
     model, tokenizer = load_classifier(fetch_checkpoint())
     logits = logits_of(model, tokenizer, sentences[:limit], batch_size=batch_size, progress=True)
-    predictions = Predictions(ids[:limit], logits, labels[:limit], class_names=SST2_CLASSES)
+    predictions = Predictions(ids[:limit], logits, labels[:limit], class_names=CLASSES)
     if out is not None:
         save(predictions, out)
     return predictions

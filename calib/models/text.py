@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from calib.checks import as_count
-from calib.data.loaders import class_permutation
+from calib.data.readers import class_permutation
 from calib.data.registry import DataUnavailable
 
 MAX_TOKENS = 128

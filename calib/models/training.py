@@ -12,7 +12,7 @@ import torch
 from tqdm import tqdm
 
 from calib.models import checkpoint
-from calib.provenance import circumstances
+from calib.pages.provenance import circumstances
 
 LOGGER = logging.getLogger(__name__)
 PRECISIONS = ("auto", "bfloat16", "float32")

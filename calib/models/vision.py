@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from calib.checks import as_count
+from calib.data.cifar10 import CIFAR10_CLASSES
 from calib.data.examples import check_output, save_examples
-from calib.data.loaders import CIFAR10_CLASSES
 from calib.models.images import load_images
 from calib.predictions import Predictions
 from calib.scores import accuracy, nll

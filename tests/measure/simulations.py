@@ -19,10 +19,10 @@ from scipy.special import expit, logit, stdtrit
 from scipy.stats import binom
 
 from calib import ece, fit_temperature, log_softmax, softmax
+from calib.intervals import debiased_ece, debiased_squared_ece, mean_difference_interval, temperature_interval
 from calib.reliability import assign_bins, wilson_interval
-from calib.resample import bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
+from calib.resampling import bootstrap_ece, bootstrap_indices, bootstrap_mean, interval
 from calib.scores import cross_entropy, squared_distance
-from calib.uncertainty import debiased_ece, debiased_squared_ece, mean_difference_interval, temperature_interval
 
 SEED = 20240613
 Z = 1.959963984540054

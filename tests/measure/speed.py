@@ -20,7 +20,7 @@ import peers
 from peers import WORKLOADS
 
 from calib import ece, nll, reliability, softmax, tiles, top_label
-from calib.resample import bootstrap_blocks, bootstrap_ece, bootstrap_indices
+from calib.resampling import bootstrap_blocks, bootstrap_ece, bootstrap_indices
 from calib.sweep import sweep_bins, sweep_temperatures
 
 BINS = 15

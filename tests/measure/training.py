@@ -15,9 +15,9 @@ from statistics import median
 import torch
 from torch.nn.functional import cross_entropy
 
-from calib import results
 from calib.models import images, resnet, training, vision
-from calib.provenance import circumstances
+from calib.pages import record as results
+from calib.pages.provenance import circumstances
 
 MODEL, LIMIT, ROUNDS = "resnet20", 6400, 5
 CPU = torch.device("cpu")

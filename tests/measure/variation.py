@@ -15,8 +15,8 @@ from pathlib import Path
 
 import yaml
 
-from calib import results
-from calib.verify import compare, kind
+from calib.pages import record as results
+from calib.pages.verify import compare, kind
 
 ROOT = Path(__file__).parents[2]
 RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
@@ -51,7 +51,7 @@ SETTINGS = {
 MAKER = "int mkl_serv_intel_cpu(void) {return 1;} int mkl_serv_intel_cpu_true(void) {return 1;}"
 PROGRAM = """
 import json, sys
-from calib import execute
+from calib.pages import execute
 execute.THREADS = ()
 source, output, parameters, numbers = sys.argv[1:]
 execute.execute(source, output, json.loads(parameters), numbers, warnings=True)

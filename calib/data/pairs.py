@@ -7,8 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from calib.data.loaders import NLI_CLASSES, SUBSETS, load_json_lines
-from calib.data.registry import DataUnavailable, read
+from calib.data.readers import load_json_lines
+from calib.data.registry import DataUnavailable
+
+NLI_CLASSES = ("entailment", "neutral", "contradiction")
 
 OFFICIAL = ("pairID", "gold_label", "sentence1", "sentence2")
 LABELS = {name: i for i, name in enumerate(NLI_CLASSES)}
@@ -75,22 +77,15 @@ def read_pairs(path, unique=False):
             f"{path}: not found ({error.strerror}); name a .jsonl file of SNLI 1.0 or MultiNLI 1.0, as their "
             "authors distribute it, or of ChaosNLI"
         ) from None
-    pairs = _parse(path.name, content)
+    pairs = parse_pairs(path.name, content)
     if unique and len(set(pairs.ids)) < len(pairs):
         twice = next(name for name, n in Counter(pairs.ids).items() if n > 1)
         raise DataUnavailable(f"{path}: expected each id once, found {twice!r} again")
     return pairs
 
 
-def chaosnli_pairs(dataset):
-    """All items of ChaosNLI-S or ChaosNLI-M, from the data folder; see `read_pairs`."""
-    if dataset not in SUBSETS:
-        raise ValueError(f"dataset: expected one of {', '.join(SUBSETS)}, got {dataset!r}")
-    name = f"chaosnli/chaosNLI_{SUBSETS[dataset][0]}.jsonl"
-    return _parse(name, read(name))
-
-
-def _parse(name, content):
+def parse_pairs(name, content):
+    """Pairs from the bytes of such a file; see `read_pairs`."""
     try:
         rows = load_json_lines(content)
     except DataUnavailable as error:

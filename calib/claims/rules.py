@@ -1,6 +1,6 @@
 """What decides the claims of the soft-label gap paper: the docstring of each function is the rule that the book prints.
 
-Each takes the per-seed results by configuration, as `calib.seeds.configurations` gives them, and the printed text.
+Each takes the per-seed results by configuration, as `configurations` of `calib.claims.seeds` gives, and the text.
 """
 
 from itertools import pairwise
@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib.names import MODELS
-from calib.published import NUMBER, as_printed, half_up
+from calib.claims.published import NUMBER, as_printed, half_up
+from calib.claims.seeds import SCALES, named, ordered_pairs, trend_p
+from calib.data.titles import model_title
 from calib.reliability import wilson_interval
-from calib.seeds import SCALES, named, ordered_pairs, trend_p
 
 SHOWN, NOT_SHOWN, CONTRADICTED = "shown", "not shown", "contradicted"
 VISION, LANGUAGE = ("cifar10h",), ("chaosnli-s", "chaosnli-m")
@@ -168,8 +168,8 @@ def largest_share(runs, printed):
     gaps = _of(runs, VISION, "gap")
     largest = max(gaps, key=lambda key: gaps[key].mean())
     found = share_of_brier(runs, printed, largest, "brier_hard")
-    verdict = found.verdict if MODELS[largest[1]] in printed else CONTRADICTED
-    return found._replace(verdict=verdict, evidence=f"{MODELS[largest[1]]} {found.evidence}")
+    verdict = found.verdict if model_title(largest[1]) in printed else CONTRADICTED
+    return found._replace(verdict=verdict, evidence=f"{model_title(largest[1])} {found.evidence}")
 
 
 def over_deviation(runs, printed, datasets, threshold):

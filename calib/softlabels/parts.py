@@ -17,13 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib.checks import as_clusters
 from calib.curves import bootstrap_weights, lowest, score_curves, values_at, weighted_means
-from calib.gap import check_classes, halves
 from calib.isotonic import IsotonicCalibration
-from calib.predictions import count_overlap
 from calib.probabilities import log_softmax, softmax
-from calib.resample import interval
+from calib.resampling import interval
 from calib.scores import cross_entropy, squared_distance
 from calib.temperature import fit_temperature
 
@@ -55,17 +52,13 @@ def parts_of(scores):
     return np.concatenate([-np.diff(scores), scores[..., :1] - scores[..., -1:]], axis=-1)
 
 
-def gap_parts(validation, soft, overlap_declared=False):
+def gap_parts(study):
     """Four temperatures, what each scores on the second half, and the three parts of the gap.
 
     Parameters
     ----------
-    validation : Predictions
-        With hard labels.
-    soft : Predictions
-        With votes and hard labels, in the order of the file. Only T_population is fitted to these labels.
-    overlap_declared : bool
-        True where the protocol lets the validation set contain evaluated examples; otherwise they are an error.
+    study : calib.softlabels.study.Study
+        Only T_population is fitted to the hard labels of its soft-labelled examples.
 
     Returns
     -------
@@ -73,18 +66,16 @@ def gap_parts(validation, soft, overlap_declared=False):
         ``T_<step>`` and ``brier_<step>`` for hard, population, soft_nll, oracle; gap_population, gap_label,
         gap_objective, gap.
     """
-    count_overlap(validation, halves(soft)[1], overlap_declared)
-    temperatures = fit_steps(validation, soft)
-    scores = temperature_scores(soft, temperatures).mean(axis=0)
+    temperatures = fit_steps(study)
+    scores = temperature_scores(study, temperatures).mean(axis=0)
     found = {f"T_{step}": T for step, T in zip(STEPS, temperatures)}
     found |= {f"brier_{step}": score for step, score in zip(STEPS, scores.tolist())}
     return found | dict(zip(PARTS, parts_of(scores).tolist()))
 
 
-def fit_steps(validation, soft):
+def fit_steps(study):
     """The four temperatures, in the order of `STEPS`."""
-    check_classes(validation, soft)
-    return _fit_on(validation, halves(soft)[0])
+    return _fit_on(study.validation, study.first)
 
 
 def _fit_on(validation, first, steps=STEPS):
@@ -99,21 +90,19 @@ def _fit_on(validation, first, steps=STEPS):
     return [fit_temperature(*fitted_to[step]).temperature for step in steps]
 
 
-def temperature_scores(soft, temperatures):
+def temperature_scores(study, temperatures):
     """Score of each example of the second half at each temperature, (n, len(temperatures))."""
-    _, second = halves(soft)
-    targets = second.distributions
-    return np.column_stack([squared_distance(softmax(second.logits, T), targets) for T in temperatures])
+    logits, targets = study.second.logits, study.second.distributions
+    return np.column_stack([squared_distance(softmax(logits, T), targets) for T in temperatures])
 
 
-def isotonic_scores(validation, soft):
+def isotonic_scores(study):
     """Score of each example of the second half under three isotonic calibrations, (n, 3).
 
     They are fitted to the hard labels of the validation set, the hard labels of the first half and its votes. There
     is no fourth: the map that minimises the Brier score of a class minimises its NLL too (Brummer and du Preez 2013).
     """
-    check_classes(validation, soft)
-    first, second = halves(soft)
+    validation, first, second = study.validation, study.first, study.second
     fits = ((validation, validation.labels), (first, first.labels), (first, first.distributions))
     maps = [IsotonicCalibration().fit(fitted.logits, targets) for fitted, targets in fits]
     return np.column_stack([squared_distance(one.predict_proba(second.logits), second.distributions) for one in maps])
@@ -137,14 +126,15 @@ def resampled_scores(scores, clusters=None, replicates=2000, seed=113):
     return weighted_means(bootstrap_weights(len(scores), clusters, replicates, seed), scores)
 
 
-def step_curves(validation, soft):
-    """Curves over `GRID` that the steps are fitted to: the first of the validation set, the others of all of `soft`.
+def step_curves(study):
+    """Curves over `GRID` that the steps are fitted to: the first of the validation set, the others of both halves.
 
     A temperature of `fit_steps` outside the grid is an error: resampled fits end at its ends.
     """
-    for step, T in zip(STEPS, fit_steps(validation, soft)):
+    for step, T in zip(STEPS, fit_steps(study)):
         if not GRID[0] < T < GRID[-1]:
             raise ValueError(f"T_{step}: expected a fit inside the grid of {_ENDS}, got {T:.4g}")
+    validation, soft = study.validation, study.soft
     return (
         score_curves(validation.logits, validation.labels, "nll", GRID),
         score_curves(soft.logits, soft.labels, "nll", GRID),
@@ -187,7 +177,7 @@ def shuffled_scores(curves, draws=200, seed=113):
     return scores_at(weighted_fits(fits), 1 - first, curves[-1])
 
 
-def crossfitted_scores(validation, soft):
+def crossfitted_scores(study):
     """Mean scores of six fits, with the halves in the order of the file, and swapped: fitted on the second.
 
     The mean of both is the cross-fitted estimate: every example is fitted once and judged once.
@@ -197,11 +187,9 @@ def crossfitted_scores(validation, soft):
     brier, nll : ndarray (2, 6)
         Scores against the votes, a column for each of `FITS`.
     """
-    check_classes(validation, soft)
-    first, second = halves(soft)
     by_brier, by_nll = [], []
-    for fitted, judged in ((first, second), (second, first)):
-        temperatures, votes = _fit_on(validation, fitted, FITS), judged.distributions
+    for fitted, judged in ((study.first, study.second), (study.second, study.first)):
+        temperatures, votes = _fit_on(study.validation, fitted, FITS), judged.distributions
         by_brier.append([squared_distance(softmax(judged.logits, T), votes).mean() for T in temperatures])
         by_nll.append([cross_entropy(log_softmax(judged.logits, T), votes).mean() for T in temperatures])
     return np.array(by_brier), np.array(by_nll)
@@ -329,15 +317,12 @@ class PartsStudy(NamedTuple):
     curves: tuple
 
 
-def study_parts(validation, soft, clusters=None, overlap_declared=False, replicates=2000, draws=200):
+def study_parts(study, replicates=2000, draws=200):
     """Parts of the gap with intervals over examples, fits fixed and inside, and over random halves.
 
     Parameters
     ----------
-    validation, soft, overlap_declared
-        As in `gap_parts`.
-    clusters : sequence, optional
-        Examples with the same value are drawn together: those of the validation set, then those of `soft`.
+    study : calib.softlabels.study.Study
     replicates, draws : int
         Of every bootstrap, and of random halves.
 
@@ -345,16 +330,13 @@ def study_parts(validation, soft, clusters=None, overlap_declared=False, replica
     -------
     PartsStudy
     """
-    if clusters is not None:
-        as_clusters(clusters, len(validation) + len(soft))
-    found = gap_parts(validation, soft, overlap_declared)
-    judged = None if clusters is None else clusters[len(validation) + len(soft) // 2 :]
-    isotonic = isotonic_scores(validation, soft)
-    scores = temperature_scores(soft, [found[f"T_{step}"] for step in STEPS])
-    resampled = resampled_scores(np.hstack([scores, isotonic]), judged, replicates)
+    found = gap_parts(study)
+    isotonic = isotonic_scores(study)
+    scores = temperature_scores(study, [found[f"T_{step}"] for step in STEPS])
+    resampled = resampled_scores(np.hstack([scores, isotonic]), study.judged_clusters, replicates)
     fixed, of_isotonic = np.split(resampled, [len(STEPS)], axis=1)
-    curves = step_curves(validation, soft)
-    refitted = refitted_scores(curves, clusters, replicates)
+    curves = step_curves(study)
+    refitted = refitted_scores(curves, study.clusters, replicates)
     random = parts_of(shuffled_scores(curves, draws))
     found |= part_intervals(fixed) | part_intervals(refitted, [f"{part}_refit" for part in PARTS])
     means = isotonic.mean(axis=0)

@@ -4,7 +4,8 @@ from itertools import combinations
 
 import numpy as np
 
-from calib.names import DATASETS, MODELS
+from calib.data import DATASETS
+from calib.data.titles import model_title
 
 BERTS = ("distilbert-base-uncased", "bert-base-uncased", "bert-large-uncased")
 SCALES = {"cifar10h": ("resnet18", "resnet50", "resnet101"), "chaosnli-s": BERTS, "chaosnli-m": BERTS}
@@ -90,4 +91,4 @@ def named(configuration):
     'ResNet-18, CIFAR-10H'
     """
     dataset, model = configuration
-    return f"{MODELS[model]}, {DATASETS[dataset]}"
+    return f"{model_title(model)}, {DATASETS[dataset]}"

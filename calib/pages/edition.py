@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
-from calib import results
-from calib.execute import NotebookError, write
+from calib.pages import record as results
+from calib.pages.execute import NotebookError, write
 
 NOTE = "published-run"  # id of the cell that says that a page shows a published run
 
@@ -17,7 +17,7 @@ def reuse(record, output, numbers, status, reason):
     record : path
         The published, executed notebook; the record's ``status.json`` lies beside it.
     output, numbers, status : path
-        As in `calib.execute.execute`.
+        As in `calib.pages.execute.execute`.
     reason : str
         Why there is no fresh run.
     """

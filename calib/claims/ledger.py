@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from calib.published import NUMBER, as_printed
+from calib.claims.published import NUMBER, as_printed
 
 VERDICTS = {
     "exact": "Equal to the printed value in every digit.",
@@ -28,7 +28,7 @@ def ledger(results, rows):
     results : dict
         As in ``results.json``: {run: {name: value}}.
     rows : list of dict
-        As `calib.published.rows` gives them.
+        As `calib.claims.published.rows` gives them.
 
     Returns
     -------

@@ -11,10 +11,10 @@ import numpy as np
 
 from calib.checks import as_count, as_logits, as_names, as_probabilities, as_targets
 from calib.curves import TEMPERATURES, lowest, score_curves
+from calib.intervals import temperature_interval
 from calib.probabilities import softmax
+from calib.softlabels.votes import as_counts, count_votes, refuse_unvoted
 from calib.temperature import fit_temperature
-from calib.uncertainty import temperature_interval
-from calib.votes import as_counts, count_votes, refuse_unvoted
 
 
 @dataclass(frozen=True)

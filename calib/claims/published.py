@@ -22,7 +22,7 @@ KINDS = {
 
 def rows():
     """All rows of ``published.csv``: dicts with source, where, quantity, printed, kind, ours, place, note."""
-    with files("calib").joinpath("published.csv").open(encoding="utf-8", newline="") as file:
+    with files("calib.claims").joinpath("published.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 

@@ -9,9 +9,9 @@ or for the means alone, and *contradicted* if in none.
 from collections.abc import Callable
 from typing import NamedTuple
 
-from calib import rules
-from calib.rules import LANGUAGE, VISION
-from calib.seeds import SCALES, configurations
+from calib.claims import rules
+from calib.claims.rules import LANGUAGE, VISION
+from calib.claims.seeds import SCALES, configurations
 
 BERT_LARGE_S = ("chaosnli-s", "bert-large-uncased")
 

@@ -94,7 +94,7 @@ def mean_difference_interval(a, b, level=0.95):
 
     For scores per row, such as the NLL or Brier score of the same held-out rows at two temperatures. It holds the
     temperatures fixed: what varies is which rows were drawn. On these scores it covers like the percentile bootstrap
-    of `calib.resample`, and needs no random numbers. For 50 rows both miss more often than
+    of `calib.resampling`, and needs no random numbers. For 50 rows both miss more often than
     they should, since few rows hold the large losses.
 
     Parameters

@@ -9,10 +9,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from calib import results
 from calib.data import data_folder
-from calib.parameters import defaults_of
-from calib.provenance import provenance
+from calib.pages import record as results
+from calib.pages.parameters import defaults_of
+from calib.pages.provenance import provenance
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 HOMES = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")  # the home may be read-only
@@ -36,7 +36,7 @@ def execute(source, output, parameters=None, numbers=None, status=None, data=Non
     numbers : path, optional
         Where to save, as JSON, the numbers that the notebook recorded.
     status : path, optional
-        Where to save, as JSON, how the run came about: see `calib.provenance`.
+        Where to save, as JSON, how the run came about: see `calib.pages.provenance`.
     data : dict of str to path, optional
         The data files that the status names.
     warnings : bool
