@@ -5,7 +5,6 @@
 # function of `input`: Snakemake does not compare such parameters.
 
 import hashlib
-import json
 import logging
 import os
 import shlex
@@ -13,12 +12,11 @@ import sys
 import time
 from pathlib import Path
 
-import yaml
-
-from calib.data.registry import data_folder, matching, status
+from calib.data.registry import data_folder
 from calib.pages.edition import restore
+from calib.pages.runs import load_runs
 
-RUNS = yaml.safe_load(Path("notebooks/runs.yaml").read_text(encoding="utf-8"))
+RUNS = load_runs()
 PACKAGE = sorted(str(path) for path in Path("calib").rglob("*") if path.suffix in {".py", ".csv", ".toml", ".mplstyle"})
 PROSE = sorted(str(path) for path in Path("book").rglob("*") if path.is_file() and not {"notebooks", "published", "measured", "_tools", "__pycache__"} & set(path.parts))
 FRAME = [path for path in PROSE if not path.endswith(".md")]
@@ -28,22 +26,8 @@ PYTHON = shlex.quote(sys.executable)
 BIN = shlex.quote(str(Path(sys.executable).parent))
 
 
-def files_of(run):
-    """Registered data files that a run reads."""
-    return [file.name for file in matching(RUNS[run].get("data", []))]
-
-
-def source_of(run):
-    return f"notebooks/{RUNS[run]['notebook']}.py"
-
-
 def paths_of(run):
-    return [str(data_folder() / name) for name in files_of(run)]
-
-
-def reads_of(run):
-    """Other files of the repository that a run reads."""
-    return [str(path) for pattern in RUNS[run].get("reads", []) for path in sorted(Path().glob(pattern))]
+    return [str(data_folder() / file.name) for file in RUNS[run].files]
 
 
 def digest(*paths):
@@ -55,10 +39,6 @@ def headings():
     pages = (Path(path).read_text(encoding="utf-8") for path in PROSE if path.endswith(".md"))
     lines = [line for page in pages for line in page.splitlines() if line.startswith(("#", "("))]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-
-def option_list(parameters):
-    return " ".join(f"-p {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in parameters.items())
 
 
 class Progress(logging.Handler):
@@ -94,10 +74,10 @@ if not workflow.output_settings.dryrun:
     LOGGER.addHandler(Progress())
 
 restore("book/published")  # where a renewal was killed
-for pattern in (pattern for run in RUNS.values() for pattern in run.get("reads", [])):  # Snakemake would keep the old page
+for pattern in (pattern for run in RUNS.values() for pattern in run.reads):  # Snakemake would keep the old page
     if not any(Path().glob(pattern)):
         sys.exit(f"error: {pattern} is missing, which a notebook reads; it is part of the repository")
-MISSING = {run: [name for name in files_of(run) if status(name) != "ok"] for run in RUNS}
+MISSING = {name: run.missing for name, run in RUNS.items()}
 FRESH = [run for run in RUNS if not MISSING[run]]
 KEPT = [run for run in RUNS if MISSING[run]]
 PROGRAM = digest(*PACKAGE, LOCK)
@@ -141,20 +121,20 @@ rule book:
 
 rule execute:
     input:
-        notebook=lambda w: source_of(w.run),
+        notebook=lambda w: RUNS[w.run].source,
         package=PACKAGE,
         lock=LOCK,
         data=lambda w: paths_of(w.run),
-        reads=lambda w: reads_of(w.run),
-        after=lambda w: [f"_build/results/{run}.json" for run in RUNS[w.run].get("after", [])],
+        reads=lambda w: RUNS[w.run].repository_files(),
+        after=lambda w: RUNS[w.run].needs,
     output:
         page="book/notebooks/{run}.ipynb",
         numbers="_build/results/{run}.json",
         status="_build/status/{run}.json",
     params:
-        data=lambda w: " ".join(f"--data {shlex.quote(name)}" for name in files_of(w.run)),
-        options=lambda w: option_list(RUNS[w.run].get("parameters", {}) | RUNS[w.run].get("writes", {})),
-        fingerprint=lambda w: PROGRAM + digest(source_of(w.run), *paths_of(w.run), *reads_of(w.run)),
+        data=lambda w: " ".join(f"--data {shlex.quote(file.name)}" for file in RUNS[w.run].files),
+        options=lambda w: RUNS[w.run].options,
+        fingerprint=lambda w: PROGRAM + digest(RUNS[w.run].source, *paths_of(w.run), *RUNS[w.run].repository_files()),
     wildcard_constraints:
         run=anything(FRESH),
     log:
@@ -188,7 +168,7 @@ rule published:
 
 rule results:
     input:
-        expand("_build/results/{run}.json", run=RUNS),
+        [run.numbers for run in RUNS.values()],
     output:
         "_build/results.json",
     message:
@@ -201,9 +181,9 @@ rule results:
 # headings or the package, builds every page anew: `frame` is its content.
 rule site:
     input:
-        pages=expand("book/notebooks/{run}.ipynb", run=RUNS),
+        pages=[run.page for run in RUNS.values()],
         numbers="_build/results.json",
-        statuses=expand("_build/status/{run}.json", run=RUNS),
+        statuses=[run.status for run in RUNS.values()],
         prose=PROSE,
         package=PACKAGE,
         config=CONFIG,

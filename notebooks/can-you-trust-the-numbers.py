@@ -40,6 +40,7 @@ from calib.pages.record import glue, record
 from calib.pages.show import show, table
 from calib.pages.verify import TOLERANCES
 from calib.plots import COLOURS, DASHED, label, log_axis
+from calib.softlabels.study import key_of
 
 plt.style.use("calib.paper")
 RUN = "can-you-trust-the-numbers"
@@ -87,11 +88,11 @@ pool, again = ProcessPoolExecutor(mp_context=get_context("spawn")), []
 for name, values in recorded.items():
     if not name.startswith("gap/"):
         continue
-    _, dataset, model, seed, protocol = name.split("/")
+    dataset, model, seed, protocol = key_of(name)
     own = Path(f"{predictions_folder}/{dataset}/{model}-{seed}.npz").exists()
-    if own and int(seed) not in own_seeds:
+    if own and seed not in own_seeds:
         continue
-    validation, soft, n_missing = load_soft_labels(dataset, model, int(seed), predictions_folder if own else None)
+    validation, soft, n_missing = load_soft_labels(dataset, model, seed, predictions_folder if own else None)
     arrays = {
         "validation": (validation.ids.tolist(), validation.logits.astype(float), validation.labels.tolist()),
         "predicted": (soft.ids.tolist(), soft.logits.astype(float)),

@@ -48,7 +48,7 @@ from calib.pages.show import show, table
 from calib.plots import COLOURS, DASHED, label, log_axis
 from calib.reliability import wilson_interval
 from calib.softlabels.gap import N_BINS
-from calib.softlabels.study import load_study
+from calib.softlabels.study import key_of, load_study
 
 plt.style.use("calib.paper")
 
@@ -315,8 +315,8 @@ record(
 recorded = {name: values for name, values in load_runs(results_folder, gap_runs).items() if "images" not in values}  # of published models
 pairs, data = {}, {}
 for name in (name for name in recorded if name.endswith("/paper")):
-    _, dataset, model, seed, _ = name.split("/")
-    study = load_study(dataset, model, int(seed))
+    dataset, model, seed, _ = key_of(name)
+    study = load_study(dataset, model, seed)
     validation, oracle, judged = study.validation, study.first, study.second
     data[dataset, model, seed] = judged
     if dataset in LANGUAGE:
@@ -365,7 +365,7 @@ record(
 # %%
 dropped = {"float64": {"ones": 0, "change": 0.0}, "float32": {"ones": 0, "change": 0.0}}
 for name, values in recorded.items():
-    _, dataset, model, seed, _ = name.split("/")
+    dataset, model, seed, _ = key_of(name)
     judged = data[dataset, model, seed]
     for T in (1.0, values["T_hard"], values["T_oracle"]):
         for precision, found in dropped.items():

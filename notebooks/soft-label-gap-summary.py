@@ -35,6 +35,7 @@ from calib.pages import record as results
 from calib.pages.record import glue, record
 from calib.pages.show import show, table
 from calib.plots import COLOURS, label
+from calib.softlabels.study import key_of
 
 plt.style.use("calib.paper")
 
@@ -51,7 +52,7 @@ gap_runs = ["soft-label-gap"]  # the runs to show
 # %%
 runs = {}
 for name, values in results.load_runs(results_folder, gap_runs).items():
-    _, dataset, model, seed, protocol = name.split("/")
+    dataset, model, seed, protocol = key_of(name)
     runs.setdefault((dataset, model, protocol), []).append(values)
 needed = {("cifar10h", "resnet110", "paper"), ("cifar10h", "resnet8", "paper"), ("chaosnli-s", "roberta-base", "clean"), ("chaosnli-m", "roberta-base", "clean")}
 if not needed <= runs.keys():

@@ -8,10 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
+
+from calib.pages.runs import load_runs
 
 ROOT = Path(__file__).parents[1]
-RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
+RUNS = load_runs(ROOT / "notebooks/runs.yaml")
 EVERYTHING = {*RUNS, "results", "site"}
 
 pytestmark = [pytest.mark.data, pytest.mark.site]
@@ -80,7 +81,7 @@ def test_an_older_notebook_put_back_is_a_change_too(book):
 
 def test_what_reads_the_numbers_of_a_run_runs_after_it(book):
     edit(book / "notebooks/soft-label-gap.py", "## Take-aways", "## Take-aways again")
-    after = {run for run, entry in RUNS.items() if "soft-label-gap" in entry.get("after", [])}
+    after = {run for run, entry in RUNS.items() if "soft-label-gap" in entry.after}
     assert len(after) == 3 and planned(book) == {"soft-label-gap", *after, "results", "site"}
 
 
@@ -116,7 +117,7 @@ def test_changed_prose_builds_the_site_alone(book, path):
 @pytest.mark.record
 def test_missing_data_bring_the_published_runs_and_say_so(book, tmp_path):
     (tmp_path / "empty").mkdir()
-    expected = {run for run in RUNS if "data" in RUNS[run]}
+    expected = {run for run in RUNS if bool(RUNS[run].data)}
     assert planned(book, CALIB_DATA=str(tmp_path / "empty")) == {*expected, "results", "site"}
 
 

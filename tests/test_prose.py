@@ -6,10 +6,11 @@ import re
 import pytest
 import yaml
 
+from calib.pages.runs import load_runs
 from conftest import ROOT
 
 NOTEBOOKS = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "notebooks").glob("*.py")}
-RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
+RUNS = load_runs(ROOT / "notebooks/runs.yaml")
 SPOKEN = {"five": 5}
 
 
@@ -41,13 +42,13 @@ TEACHING = SECTION.findall(page("teach"))
 
 
 def test_the_teaching_page_has_every_section():
-    taught = {RUNS[run]["notebook"] for run, _, _ in TEACHING}
+    taught = {RUNS[run].notebook for run, _, _ in TEACHING}
     assert taught == set(NOTEBOOKS) - {"can-you-trust-the-numbers"}
 
 
 @pytest.mark.parametrize(("run", "minutes", "exercises"), TEACHING)
 def test_the_teaching_page_has_the_time_and_the_exercises_of_the_notebook(run, minutes, exercises):
-    text = NOTEBOOKS[RUNS[run]["notebook"]]
+    text = NOTEBOOKS[RUNS[run].notebook]
     spoken = re.search(r"\*\*Time\*\* about (\w+) minutes", text)[1]
     assert str(SPOKEN.get(spoken, spoken)) == minutes
     assert str(len(re.findall(r"^# \d\. ", text.split("## Exercises")[1], flags=re.MULTILINE))) == exercises

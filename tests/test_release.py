@@ -20,18 +20,19 @@ from typer.testing import CliRunner
 
 from calib.__main__ import app
 from calib.pages import record as results
-from calib.pages.edition import collect, install_cell, publish, reuse, stands_alone
+from calib.pages.edition import collect, install_cell, publish, reuse
 from calib.pages.execute import THREADS
+from calib.pages.runs import load_runs
 from conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
+RUNS = load_runs(ROOT / "notebooks/runs.yaml")
 PUBLISHED = ROOT / "book/published"
 ADDRESS = "https://example.org/book"
 
 
 def notebook_of(run):
-    return (ROOT / f"notebooks/{RUNS[run]['notebook']}.py").read_text(encoding="utf-8")
+    return (ROOT / RUNS[run].source).read_text(encoding="utf-8")
 
 
 # -- the wheel, and published notebooks outside of the repository
@@ -110,15 +111,15 @@ def test_missing_data_outside_of_a_checkout_name_the_folder_and_the_command(whee
 @pytest.mark.parametrize("run", RUNS)
 def test_a_run_stands_alone_where_its_notebook_reads_nothing_of_the_checkout(run):
     reads = re.search(r"^\w+_folder = .*\.\./", notebook_of(run), flags=re.MULTILINE)
-    given = [value for value in RUNS[run].get("parameters", {}).values() if str(value).startswith("../")]
-    assert stands_alone(RUNS[run]) is not bool(reads or given)
+    given = [value for value in RUNS[run].parameters.values() if str(value).startswith("../")]
+    assert RUNS[run].stands_alone is not bool(reads or given)
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_a_run_names_the_extra_that_its_notebook_needs(run):
     needs = re.search(r"^(import|from) (torch|transformers)", notebook_of(run), flags=re.MULTILINE)
-    assert RUNS[run].get("extra") == ("models" if needs else None)
-    assert RUNS[run].get("extra", "models") in PROJECT["optional-dependencies"]
+    assert RUNS[run].extra == ("models" if needs else None)
+    assert (RUNS[run].extra or "models") in PROJECT["optional-dependencies"]
 
 
 @pytest.fixture
@@ -147,11 +148,11 @@ def test_notebooks_that_stand_alone_install_the_commit_they_ran_at(republish):
     for run in RUNS:
         title, cell, *_ = nbformat.read(record / f"{run}.ipynb", as_version=4).cells
         assert title.source.startswith("# ")
-        assert (cell.id == "install") is stands_alone(RUNS[run])
-        if stands_alone(RUNS[run]):
+        assert (cell.id == "install") is RUNS[run].stands_alone
+        if RUNS[run].stands_alone:
             extra = "[models]" if run == "what-temperature-does" else ""
             assert f'%pip install -q "calib{extra} @ git+{ADDRESS}@commit-of-{run}"' in cell.source
-            assert ("-m calib data" in cell.source) is ("data" in RUNS[run])
+            assert ("-m calib data" in cell.source) is (bool(RUNS[run].data))
             assert cell.metadata.tags == ["remove-cell"]
 
 

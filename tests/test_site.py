@@ -12,9 +12,10 @@ import yaml
 from axe_playwright_python.base import AXE_SCRIPT
 from site_tools import OVERFLOW, SETTLED, pages
 
+from calib.pages.runs import load_runs
 from conftest import HTML, ROOT
 
-RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
+RUNS = load_runs(ROOT / "notebooks/runs.yaml")
 PAGES = sorted(
     str(path.relative_to(HTML))
     for path in HTML.rglob("*.html")
@@ -132,12 +133,12 @@ def test_under_its_title_a_notebook_says_what_it_ran_with_and_how_to_run_it_agai
     box = re.search(r'</h1><aside class="run-box".*?</aside>', page, flags=re.DOTALL)[0]
     notebook, source = (HTML / "notebooks" / path for path in re.findall(r'href="([^"]+)" download', box))
     assert notebook.read_bytes() == (ROOT / f"book/notebooks/{run}.ipynb").read_bytes()
-    assert source.read_bytes() == (ROOT / f"notebooks/{RUNS[run]['notebook']}.py").read_bytes()
+    assert source.read_bytes() == (ROOT / RUNS[run].source).read_bytes()
     command = shlex.split(html.unescape(re.search("<pre>(.+?)</pre>", box)[1]))
-    assert command[:3] == ["make", "run", f"NB={RUNS[run]['notebook']}"]
+    assert command[:3] == ["make", "run", f"NB={RUNS[run].notebook}"]
     parts = command[3].removeprefix("P=").split() if command[3:] else []
     parameters = {name: yaml.safe_load(value) for name, _, value in (part.partition("=") for part in parts)}
-    assert parameters == RUNS[run].get("parameters", {})
+    assert parameters == RUNS[run].parameters
     assert "github" not in box
 
 
@@ -161,8 +162,8 @@ def test_a_run_opens_only_where_it_can_run(run):
     from run_box import repository_links
 
     links = repository_links("https://github.com/who/what", "notebooks/a.py", run)
-    assert ("open in Colab" in links) is not ({"after", "reads"} & RUNS[run].keys() != set())
-    assert ("open in Binder" in links) is ("after" not in RUNS[run])
+    assert ("open in Colab" in links) is RUNS[run].stands_alone
+    assert ("open in Binder" in links) is (not RUNS[run].after)
 
 
 def test_the_page_of_data_says_by_file_what_may_be_copied():

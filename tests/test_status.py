@@ -4,8 +4,8 @@ import json
 import re
 
 import pytest
-import yaml
 
+from calib.pages.runs import load_runs
 from conftest import ROOT
 from status import agreed, data_files, environment, load, totals
 
@@ -66,7 +66,7 @@ def test_a_file_that_two_runs_read_with_other_content_stands_twice():
 @pytest.mark.site
 def test_the_page_has_every_run_with_a_link_and_every_whole_hash():
     html = (ROOT / "_build/html/status.html").read_text(encoding="utf-8")
-    runs = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
+    runs = load_runs(ROOT / "notebooks/runs.yaml")
     states = [load(ROOT / f"_build/status/{run}.json") for run in runs]
     for run in runs:
         assert f'href="notebooks/{run}.html"' in html

@@ -9,15 +9,15 @@ from base64 import b64decode
 from pathlib import Path
 
 import nbformat
-import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 import run_box
 import site_shell
-from calib.data.registry import REGISTRY, matching
+from calib.data.registry import REGISTRY
 from calib.pages.edition import NOTE
+from calib.pages.runs import load_runs
 
 
 class DataTable(SphinxDirective):
@@ -26,15 +26,13 @@ class DataTable(SphinxDirective):
     def run(self):
         path = Path(self.env.srcdir).parent / "notebooks/runs.yaml"
         self.env.note_dependency(path)
-        runs = yaml.safe_load(path.read_text(encoding="utf-8"))
+        runs = load_runs(path)
         sources = dict.fromkeys(entry.source for entry in REGISTRY.values())
         return [*self.parse_text_to_nodes("\n".join(_copying())), *(self._section(source, runs) for source in sources)]
 
     def _section(self, source, runs):
         files = [entry for entry in REGISTRY.values() if entry.source == source]
-        readers = [
-            run for run, entry in runs.items() if any(file.source == source for file in matching(entry.get("data", [])))
-        ]
+        readers = [name for name, run in runs.items() if any(file.source == source for file in run.files)]
         links = ", ".join(f"[](notebooks/{run}.ipynb)" for run in readers)
         count, size = f"{len(files)} file{'s' * (len(files) > 1)}", sum(file.size for file in files) / 1e6
         lines = [

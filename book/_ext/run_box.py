@@ -9,12 +9,11 @@ from pathlib import Path
 
 import yaml
 
-from calib.data.registry import matching
-from calib.pages.edition import stands_alone
 from calib.pages.provenance import git
+from calib.pages.runs import load_runs
 
 ROOT = Path(__file__).parents[2]
-RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
+RUNS = load_runs(ROOT / "notebooks/runs.yaml")
 
 
 def add_run_box(app, pagename, templatename, context, doctree):
@@ -22,7 +21,7 @@ def add_run_box(app, pagename, templatename, context, doctree):
     folder, _, run = pagename.partition("/")
     if folder != "notebooks" or run not in RUNS:
         return
-    source = f"notebooks/{RUNS[run]['notebook']}.py"
+    source = RUNS[run].source
     copy = Path(app.outdir) / "_sources" / source
     copy.parent.mkdir(parents=True, exist_ok=True)
     shutil.copy(ROOT / source, copy)
@@ -35,19 +34,18 @@ def add_run_box(app, pagename, templatename, context, doctree):
 def describe(run):
     """What the box says about a run."""
     entry = RUNS[run]
-    parameters = {name: as_yaml(value) for name, value in entry.get("parameters", {}).items()}
-    files = matching(entry.get("data", []))
-    command = f"make run NB={entry['notebook']}"
+    parameters = {name: as_yaml(value) for name, value in entry.parameters.items()}
+    command = f"make run NB={entry.notebook}"
     if parameters:
         command += " P=" + shlex.quote(" ".join(f"{name}={value}" for name, value in parameters.items()))
     return {
         "run": run,
-        "notebook": entry["notebook"],
+        "notebook": entry.notebook,
         "parameters": parameters,
-        "files": len(files),
-        "size": in_words(sum(file.size for file in files)),
-        "reads": sum(len(list(ROOT.glob(pattern))) for pattern in entry.get("reads", [])),
-        "after": entry.get("after", []),
+        "files": len(entry.files),
+        "size": in_words(sum(file.size for file in entry.files)),
+        "reads": len(entry.repository_files(ROOT)),
+        "after": entry.after,
         "command": command,
     }
 
@@ -71,9 +69,9 @@ def repository_links(url, source, run):
     links = {"source at this commit": f"{url}/blob/{commit()}/{source}"}
     if url.startswith("https://github.com/"):
         name, notebook = url.removeprefix("https://github.com/").strip("/"), f"book/published/{run}.ipynb"
-        if stands_alone(RUNS[run]):
+        if RUNS[run].stands_alone:
             links["open in Colab"] = f"https://colab.research.google.com/github/{name}/blob/{commit()}/{notebook}"
-        if "after" not in RUNS[run]:  # Binder has the files of the repository, but no numbers of other runs
+        if not RUNS[run].after:  # Binder has the files of the repository, but no numbers of other runs
             links["open in Binder"] = f"https://mybinder.org/v2/gh/{name}/{commit()}?urlpath=lab/tree/{notebook}"
     return links
 

@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
-import yaml
 from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
+
+from calib.pages.runs import load_runs
 
 KEYS = set("notebook parameters seconds peak_mb date commit changed python platform cores versions data fresh".split())
 
@@ -20,8 +21,7 @@ class StatusTable(SphinxDirective):
         if not part:
             raise self.error(f"status-table: expected {', '.join(PARTS)}, got {self.arguments[0]}")
         root = Path(self.env.srcdir).parent
-        names = yaml.safe_load((root / "notebooks/runs.yaml").read_text(encoding="utf-8"))
-        paths = [root / "_build/status" / f"{name}.json" for name in names]
+        paths = [root / run.status for run in load_runs(root / "notebooks/runs.yaml").values()]
         for path in (root / "notebooks/runs.yaml", *paths):
             self.env.note_dependency(str(path))
         try:

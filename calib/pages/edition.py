@@ -36,17 +36,6 @@ def reuse(record, output, numbers, status, reason):
     write(notebook, output)
 
 
-def stands_alone(run):
-    """Whether a run needs nothing but the package and its data, so that its published notebook runs anywhere.
-
-    Parameters
-    ----------
-    run : dict
-        Its entry in ``runs.yaml``. Runs that read numbers of other runs, or files of the repository, need a checkout.
-    """
-    return not {"after", "reads"} & run.keys()
-
-
 def install_cell(run, origin):
     """First code cell of a published notebook: where `calib` is missing, install it and get the data.
 
@@ -54,14 +43,13 @@ def install_cell(run, origin):
 
     Parameters
     ----------
-    run : dict
-        Its entry in ``runs.yaml``, which names the extra of the package that it needs.
+    run : calib.pages.runs.Run
     origin : str
         Where pip finds the package, as ``git+<address>@<commit>``.
     """
     import nbformat
 
-    extra = f"[{run['extra']}]" if "extra" in run else ""
+    extra = f"[{run.extra}]" if run.extra else ""
     lines = [
         "# Outside of the book's own environment: its package, as published, and the data.",
         "import sys",
@@ -70,7 +58,7 @@ def install_cell(run, origin):
         'if find_spec("calib") is None:',
         f'    %pip install -q "calib{extra} @ {origin}"',
     ]
-    if "data" in run:
+    if run.data:
         lines.append("    !{sys.executable} -m calib data")
     return nbformat.v4.new_code_cell("\n".join(lines), id="install", metadata={"tags": ["remove-cell"]})
 
@@ -80,8 +68,7 @@ def publish(runs, pages, numbers, statuses, record, address=""):
 
     Parameters
     ----------
-    runs : dict
-        The content of ``runs.yaml``.
+    runs : dict of str to calib.pages.runs.Run
     pages : path
         Folder of executed notebooks, with the figures that other pages show.
     numbers : path
@@ -113,7 +100,7 @@ def publish(runs, pages, numbers, statuses, record, address=""):
     fresh.mkdir()
     for path in [*(pages / f"{run}.ipynb" for run in runs), *pages.glob("*.png"), numbers]:
         shutil.copy(path, fresh)
-    for run in filter(lambda run: address and stands_alone(runs[run]), runs):
+    for run in filter(lambda run: address and runs[run].stands_alone, runs):
         _insert(install_cell(runs[run], f"git+{address}@{status[run]['commit']}"), fresh / f"{run}.ipynb")
     results.save(status, fresh / "status.json")
     if record.exists():

@@ -22,9 +22,6 @@ from dataclasses import dataclass
 TOLERANCES = {"exact": 0.0, "double": 1e-7, "single": 1e-6}
 """Largest difference by kind, relative to the published number or, where that is below 1, absolute."""
 
-SINGLE = ("what-temperature-does",)
-"""Runs that draw logits in float32."""
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -51,8 +48,14 @@ class Difference:
         return self.size <= TOLERANCES[self.kind]
 
 
-def compare(published, fresh):
+def compare(published, fresh, single=()):
     """Differences of two sets of results, {run: {name: value}}, for every name of either.
+
+    Parameters
+    ----------
+    published, fresh : dict
+    single : collection of str
+        Runs that draw logits in float32.
 
     Examples
     --------
@@ -64,12 +67,12 @@ def compare(published, fresh):
     for run in sorted({*published, *fresh}):
         old, new = published.get(run, {}), fresh.get(run, {})
         for name in sorted({*old, *new}):
-            differences.append(Difference(run, name, old.get(name), new.get(name), kind(run, old.get(name))))
+            differences.append(Difference(run, name, old.get(name), new.get(name), kind(old.get(name), run in single)))
     return differences
 
 
-def kind(run, value):
+def kind(value, single=False):
     """Kind of a number: a key of `TOLERANCES`."""
     if not isinstance(value, float):
         return "exact"
-    return "single" if run in SINGLE else "double"
+    return "single" if single else "double"

@@ -75,6 +75,18 @@ class Study:
         return replace(self, soft=replace(self.soft, labels=labels))
 
 
+def key_of(name):
+    """Data set, model, training seed and protocol of a study, from the name under which its numbers are recorded.
+
+    Examples
+    --------
+    >>> key_of("gap/cifar10h/resnet110/0/paper")
+    ('cifar10h', 'resnet110', 0, 'paper')
+    """
+    _, dataset, model, seed, protocol = name.split("/")
+    return dataset, model, int(seed), protocol
+
+
 def load_study(dataset, model, seed, protocol="paper", folder=None):
     """The study of one data set, model, training seed and protocol.
 

@@ -13,13 +13,13 @@ import sys
 import tempfile
 from pathlib import Path
 
-import yaml
-
 from calib.pages import record as results
+from calib.pages.runs import load_runs
 from calib.pages.verify import compare, kind
 
 ROOT = Path(__file__).parents[2]
-RUNS = yaml.safe_load((ROOT / "notebooks/runs.yaml").read_text(encoding="utf-8"))
+RUNS = load_runs(ROOT / "notebooks/runs.yaml")
+SINGLE = {run.name for run in RUNS.values() if run.precision == "single"}
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 NO_AVX512 = "X86_V4 AVX512_ICL AVX512_SPR"
 SETTINGS = {
@@ -69,7 +69,7 @@ def numbers(name, setting, folder):
             input=MAKER.encode(),
             check=True,
         )
-    source, parameters = ROOT / f"notebooks/{run['notebook']}.py", json.dumps(run.get("parameters", {}))
+    source, parameters = ROOT / run.source, json.dumps(run.parameters)
     command = [sys.executable, "-c", PROGRAM, source, folder / "page.ipynb", parameters, part]
     subprocess.run(command, cwd=ROOT, env=environment, check=True)
     return results.load(part)
@@ -88,13 +88,13 @@ def measure():
     plain = found.pop("as it is")
     largest = {}
     for setting, other in found.items():
-        for difference in compare(plain, other):
+        for difference in compare(plain, other, SINGLE):
             sizes = largest.setdefault(setting, {})
             sizes[difference.kind] = max(sizes.get(difference.kind, 0.0), difference.size)
     counts = {}
     for run, values in plain.items():
         for value in values.values():
-            counts[kind(run, value)] = counts.get(kind(run, value), 0) + 1
+            counts[kind(value, run in SINGLE)] = counts.get(kind(value, run in SINGLE), 0) + 1
     return {"numbers": counts, "largest": largest}
 
 
