@@ -72,7 +72,7 @@ publish: book ## run the tests, then renew the published record in book/publishe
 	@$(BIN)/python -m calib publish
 
 ladder: $(BIN)/.installed ## train ResNet-8, 20 and 32 on CIFAR-10 with three seeds (hours; goes on where it was killed)
-	@$(PYTHON) book/_tools/alone.py _build/.ladder-lock $(BIN)/snakemake -s sweep/Snakefile --configfile sweep/ladder.yaml \
+	@$(PYTHON) book/_tools/alone.py _build/.ladder-lock $(BIN)/snakemake -s notebooks/ladder/Snakefile --configfile notebooks/ladder/ladder.yaml \
 		--config epochs=$(EPOCHS) images=$(IMAGES) --cores $(JOBS) --nolock --rerun-incomplete --keep-going --quiet host reason
 
 bench: $(VENV)-bench/.installed ## time calib beside its peers, and give all the same awkward input (ten quiet minutes)

@@ -48,7 +48,7 @@ RUN = "can-you-trust-the-numbers"
 # %% tags=["parameters"]
 results_folder = "../_build/results"  # where the runs put their numbers
 measured_folder = "../book/measured"  # what `make measure` wrote
-predictions_folder = "../sweep/predictions"  # logits of our own training
+predictions_folder = "ladder/predictions"  # logits of our own training
 own_seeds = [42]  # which of these to compute again; the tests do all
 runs = [
     "six-examples",

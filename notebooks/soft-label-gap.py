@@ -65,7 +65,7 @@ trained = [
     ["cifar10h", "resnet32", 123],
     ["cifar10h", "resnet32", 456],
 ]  # the same of our own, in the folder below
-folder = "../sweep/predictions"  # <folder>/<dataset>/<model>-<seed>.npz
+folder = "ladder/predictions"  # <folder>/<dataset>/<model>-<seed>.npz
 
 # %% tags=["remove-cell"]
 if story not in studies + trained:
@@ -190,7 +190,7 @@ show(
 # %% tags=["hide-input"]
 shown = {key: found for key, found in results.items() if key[3] == "paper"}
 rows = list(range(len(shown)))
-fig, axes = plt.subplots(1, 2, figsize=(7.2, 0.5 + 0.27 * len(shown)), sharey=True, width_ratios=[3, 2])
+fig, axes = plt.subplots(1, 2, figsize=(7.2, max(2.6, 0.5 + 0.27 * len(shown))), sharey=True, width_ratios=[3, 2])
 for y, (key, found) in zip(rows, shown.items()):
     bold = key[:3] == tuple(story)
     axes[0].plot([found["T_hard"], found["T_oracle"]], [y, y], color=COLOURS["neutral"], linewidth=2.5 if bold else 1)

@@ -63,7 +63,7 @@ from calib.softlabels.study import load_study
 plt.style.use("calib.paper")
 
 # %% tags=["parameters"]
-folder = "../sweep/predictions"  # of our own training: <folder>/cifar10h/<model>-<seed>, and the same in <folder>/augmented
+folder = "ladder/predictions"  # of our own training: <folder>/cifar10h/<model>-<seed>, and the same in <folder>/augmented
 models = ["resnet8", "resnet20", "resnet32"]  # from small to large
 seeds = [42, 123, 456]  # training seeds of each
 measured_folder = "../book/measured"  # how fast training is

@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 
 import typer
 
+from calib.data.sets import SETS
+from calib.models.architectures import NAMES
+
 train = typer.Typer(
     no_args_is_help=True,
     help="Train a model from raw images or sentences and write its logits. Killed, the same command goes on.",
@@ -16,8 +19,8 @@ Out = Annotated[
     Path,
     typer.Option("--output", "-o", help="file of logits to write, .npz; the record of the run lies beside it, .json"),
 ]
-Model = Literal["resnet8", "resnet14", "resnet20", "resnet32", "resnet18", "resnet50", "resnet101"]
-Dataset = Literal["chaosnli-s", "chaosnli-m"]
+Model = Literal[NAMES]
+Dataset = Literal[tuple(key for key, one in SETS.items() if hasattr(one, "pairs"))]
 Seed = Annotated[int, typer.Option(min=0, help="of everything random")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, or auto: a GPU where there is one")]
 Precision = Annotated[

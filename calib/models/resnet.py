@@ -6,9 +6,7 @@ from itertools import pairwise
 from torch import nn
 from torch.nn import functional as F
 
-DEPTHS = {"resnet8": 8, "resnet14": 14, "resnet20": 20, "resnet32": 32}
-LARGE = ("resnet18", "resnet50", "resnet101")
-NAMES = (*DEPTHS, *LARGE)
+from calib.models.architectures import DEPTHS, LARGE, NAMES
 
 
 class Block(nn.Module):
@@ -78,8 +76,3 @@ def build(name, n_classes=10):
         if isinstance(module, nn.Conv2d):
             draw(module.weight)
     return network
-
-
-def count_parameters(network):
-    """Number of trained parameters."""
-    return sum(p.numel() for p in network.parameters())

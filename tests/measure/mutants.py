@@ -34,7 +34,7 @@ def main(out):
             (folder / "mutants" / part).mkdir(parents=True)
         subprocess.run(["mutmut", "run"], cwd=folder, check=True)
         modules, survivors = {}, {}
-        for path in sorted((folder / "mutants/calib").glob("*.meta")):
+        for path in sorted((folder / "mutants/calib").rglob("*.meta")):
             codes = json.loads(path.read_text())["exit_code_by_key"]
             if codes:
                 noticed = [code in NOTICED for code in codes.values()]

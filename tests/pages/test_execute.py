@@ -15,7 +15,7 @@ from calib.pages import record as results
 from calib.pages.edition import reuse
 from calib.pages.execute import NotebookError, clean, execute
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 NOTEBOOK = """\
 # %% [markdown]

@@ -236,7 +236,7 @@ def test_the_same_versions_of_python_are_named_everywhere():
     for page in ("README.md", "CONTRIBUTING.md", "book/re-execute.md"):
         assert f"Python {first} to {last}" in (ROOT / page).read_text(encoding="utf-8"), page
     assert f"--python-version {first} " in (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert (ROOT / "binder/runtime.txt").read_text().strip() == f"python-{first}"
+    assert (ROOT / ".binder/runtime.txt").read_text().strip() == f"python-{first}"
     jobs = WORKFLOWS["tests"]["jobs"]
     assert jobs["book"]["strategy"]["matrix"]["python"] == PYTHONS
     edges = {entry["target"]: entry["python"] for entry in jobs["versions"]["strategy"]["matrix"]["include"]}
@@ -271,7 +271,7 @@ STEPS = [*ACTION["runs"]["steps"], *(step for job in JOBS.values() for step in j
 def test_automation_calls_only_what_the_makefile_has():
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
     matrix = [entry["target"] for entry in JOBS["tests/versions"]["strategy"]["matrix"]["include"]]
-    scripts = [step["run"] for step in STEPS if "run" in step] + [(ROOT / "binder/postBuild").read_text()]
+    scripts = [step["run"] for step in STEPS if "run" in step] + [(ROOT / ".binder/postBuild").read_text()]
     called = {target for script in scripts for target in re.findall(r"\bmake ([a-z]+)", script)} | set(matrix)
     assert {"book", "lint", "verify", "test", "oldest", "newest"} <= called <= targets
 
@@ -297,6 +297,6 @@ def test_a_job_has_a_limit_and_no_right_that_it_does_not_need(job):
 
 
 def test_binder_is_built_from_the_lock_without_cuda():
-    script = (ROOT / "binder/postBuild").read_text(encoding="utf-8")
-    assert os.access(ROOT / "binder/postBuild", os.X_OK)
+    script = (ROOT / ".binder/postBuild").read_text(encoding="utf-8")
+    assert os.access(ROOT / ".binder/postBuild", os.X_OK)
     assert "make data TORCH_INDEX=" in script and "pip install" not in script

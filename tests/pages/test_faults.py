@@ -12,13 +12,13 @@ import subprocess
 import time
 
 import pytest
+from test_execute import fake_page
 
 from calib.data import data_folder
 from calib.pages import record as results
 from calib.pages.edition import publish, restore
 from calib.pages.execute import NotebookError
 from conftest import ALONE, build, fill, killed_at, start
-from test_execute import fake_page
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The sweep: every model with every seed, on one machine, and as jobs that a scheduler runs."""
+"""The ladder: every model with every seed, on one machine, and as jobs that a scheduler runs."""
 
 import importlib.util
 import os
@@ -35,19 +35,35 @@ cat "jobs/$2"
 
 
 def snakemake(*arguments, cwd=ROOT):
-    command = [sys.executable, "-m", "snakemake", "-s", str(ROOT / "sweep/Snakefile"), "--nolock", *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "snakemake",
+        "-s",
+        str(ROOT / "notebooks/ladder/Snakefile"),
+        "--nolock",
+        *arguments,
+    ]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
     environment["CALIB_DATA"] = str(data_folder())
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize(("sweep", "runs"), [("ladder", 9), ("paper", 27)])
-def test_a_sweep_is_every_model_with_every_seed(sweep, runs):
+@pytest.mark.parametrize(("ladder", "runs"), [("ladder", 9), ("paper", 27)])
+def test_a_ladder_is_every_model_with_every_seed(ladder, runs):
     done = snakemake(
-        "--configfile", f"sweep/{sweep}.yaml", "--config", "epochs=7", "out=nowhere", "--cores", "2", "-n", "-p"
+        "--configfile",
+        f"notebooks/ladder/{ladder}.yaml",
+        "--config",
+        "epochs=7",
+        "out=nowhere",
+        "--cores",
+        "2",
+        "-n",
+        "-p",
     )
     again = [line for line in done.stdout.splitlines() if "-m calib predict" in line and "--augment-validation" in line]
-    assert len(again) == (9 if sweep == "ladder" else 0)
+    assert len(again) == (9 if ladder == "ladder" else 0)
     commands = [line for line in done.stdout.splitlines() if "-m calib train" in line]
     assert done.returncode == 0 and len(commands) == len(set(commands)) == runs
     assert {seed for seed in (42, 123, 456) if sum(f"--seed {seed} " in line for line in commands) == runs / 3} == {
@@ -69,13 +85,14 @@ def test_jobs_through_a_scheduler_that_kills_one(tmp_path, monkeypatch):
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     (tmp_path / "jobs").mkdir()
-    (tmp_path / "sweep").symlink_to(ROOT / "sweep")
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks/ladder").symlink_to(ROOT / "notebooks/ladder")
     runs = {"command": "vision --images jpeg --epochs 1 --limit 40", "models": {"resnet8": "--model resnet8"}}
     (tmp_path / "two.yaml").write_text(
-        yaml.safe_dump({"seeds": [1, 2], "augmented": True, "sweep": {"cifar10h": runs}})
+        yaml.safe_dump({"seeds": [1, 2], "augmented": True, "train": {"cifar10h": runs}})
     )
     quick = ("--latency-wait", "10", "--seconds-between-status-checks", "1")
-    done = snakemake("--profile", "sweep/cluster", "--configfile", "two.yaml", *quick, cwd=tmp_path)
+    done = snakemake("--profile", "notebooks/ladder/cluster", "--configfile", "two.yaml", *quick, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     submitted = (tmp_path / "jobs/submitted").read_text().splitlines()
     assert len(submitted) == 2 * 2 + 1 and all("--output=predictions/checkpoints/slurm" in line for line in submitted)

@@ -286,7 +286,7 @@ def test_the_keyboard_reaches_the_text_first_and_shows_where_it_is(browser, addr
         ("ECE", "glossary.html#term-ECE"),
         ("temperature scaling", "notebooks/what-temperature-does.html"),
         ("0.823", "notebooks/six-examples.html"),
-        ("ChaosNLI", "notebooks/soft-label-gap.html"),
+        ("ChaosNLI", "notebooks/soft-label-gap-summary.html"),
     ],
 )
 def test_search_finds_symbols_and_terms(browser, address, words, page):

@@ -11,7 +11,7 @@ import pytest
 
 from calib.pages.runs import load_runs
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 RUNS = load_runs(ROOT / "notebooks/runs.yaml")
 EVERYTHING = {*RUNS, "results", "site"}
 
@@ -31,7 +31,6 @@ def book(tmp_path):
         "calib",
         "notebooks",
         "requirements.lock",
-        "sweep",
     ]
     copy.mkdir()
     for part in [*parts, ".snakemake"]:
