@@ -178,11 +178,15 @@ table("rlrrrrr", ["Bins", "Bin", "Count", "Mean confidence", "Accuracy", "95% Wi
 
 # %%
 indices = bootstrap_indices(n, replicates, seed)
-ece = bootstrap_ece(confidence, correct, bin_counts, indices)  # one column per bin count
+ece = bootstrap_ece(
+    confidence, correct, bin_counts, indices
+)  # one column per bin count
 
 if keep:
     Path(keep).parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(keep + ".part.npz", indices=indices, ece=ece, bin_counts=bin_counts)
+    np.savez_compressed(
+        keep + ".part.npz", indices=indices, ece=ece, bin_counts=bin_counts
+    )
     Path(keep + ".part.npz").replace(keep)  # whole or not at all
 fingerprint = hashlib.sha256(indices.astype("<i8").tobytes()).hexdigest()
 
@@ -309,7 +313,10 @@ table("rrlrrrrr", ["From", "To", "Refinement", "Observed change", "Falls on", "U
 # separate the directions. For each of the {glue:text}`binning-sensitivity/coarse:d` bins, the growth is the sum of its parts' distances less its own.
 
 # %%
-signed = {m: np.nan_to_num(t.confidence - t.accuracy) * t.counts / n for m, t in tables.items()}  # sums of d over n
+signed = {
+    m: np.nan_to_num(t.confidence - t.accuracy) * t.counts / n
+    for m, t in tables.items()
+}  # sums of d over n
 growth = np.abs(signed[fine]).reshape(coarse, -1).sum(axis=1) - np.abs(signed[coarse])
 changed = np.flatnonzero(growth > tolerance)
 largest = int(growth.argmax() if len(changed) else tables[coarse].counts.argmax())
@@ -319,7 +326,6 @@ def parts_of(m, b):
     """The non-empty ones of m bins inside coarse bin b."""
     inside = np.arange(m) * coarse // m == b
     return np.flatnonzero(inside & tables[m].filled)
-
 
 # %% tags=["hide-input"]
 chain = [m for m in bin_counts if m % coarse == 0 and fine % m == 0]
@@ -413,8 +419,13 @@ record(run, same_bin="no bin, since nothing changes" if not len(changed) else "t
 
 # %%
 rng = np.random.default_rng([seed, 1])
-calibrated = confidence - (rng.random((replicates, n)) < confidence)  # d, one label set per row
-one_hot = {m: assign_bins(confidence, t.edges)[:, None] == np.arange(m) for m, t in tables.items()}
+calibrated = confidence - (
+    rng.random((replicates, n)) < confidence
+)  # d, one label set per row
+one_hot = {
+    m: assign_bins(confidence, t.edges)[:, None] == np.arange(m)
+    for m, t in tables.items()
+}
 
 
 def ece_of(d, m):
@@ -468,7 +479,9 @@ show(
 
 # %%
 n_sets = 200  # label sets to bootstrap
-drawn = np.array([np.bincount(row, minlength=n) for row in indices])  # how often each row is in each replicate
+drawn = np.array(
+    [np.bincount(row, minlength=n) for row in indices]
+)  # how often each row is in each replicate
 inside_ece, inside_difference = 0, 0
 for d in calibrated[:n_sets]:
     with_fine, with_coarse = ece_of(drawn * d, fine), ece_of(drawn * d, coarse)
@@ -518,22 +531,40 @@ rng = np.random.default_rng([seed, 2])
 pools = np.array([rng.permutation(len(everything))[:n] for _ in range(replicates)])
 all_confidence, all_correct = top_label(softmax(everything.logits), everything.labels)
 pool_ece = bootstrap_ece(all_confidence, all_correct, bin_counts, pools)
-means = bootstrap_mean(np.column_stack([all_correct, all_confidence]).astype(float), pools)
-members = {m: assign_bins(all_confidence, t.edges)[:, None] == np.arange(m) for m, t in tables.items()}
-pool_counts = {m: np.rint(n * bootstrap_mean(rows.astype(float), pools)) for m, rows in members.items()}
+means = bootstrap_mean(
+    np.column_stack([all_correct, all_confidence]).astype(float), pools
+)
+members = {
+    m: assign_bins(all_confidence, t.edges)[:, None] == np.arange(m)
+    for m, t in tables.items()
+}
+pool_counts = {
+    m: np.rint(n * bootstrap_mean(rows.astype(float), pools))
+    for m, rows in members.items()
+}
 
 few = 500  # pools with a bootstrap of their own, and samples in each
 pool_ends = []
 for rows in pools[:few]:
-    drawn_ece = bootstrap_ece(all_confidence[rows], all_correct[rows], bin_counts, indices[:few])
-    pool_ends.append(interval(np.column_stack([drawn_ece, drawn_ece[:, at[fine]] - drawn_ece[:, at[coarse]]])))
+    drawn_ece = bootstrap_ece(
+        all_confidence[rows], all_correct[rows], bin_counts, indices[:few]
+    )
+    pool_ends.append(
+        interval(
+            np.column_stack(
+                [drawn_ece, drawn_ece[:, at[fine]] - drawn_ece[:, at[coarse]]]
+            )
+        )
+    )
 pool_lows, pool_highs = np.moveaxis(pool_ends, 1, 0)
 
 zone = assign_bins(all_confidence, pieces.edges)  # 1: [0.6, 0.7), 2: [0.7, 0.8)
 pool_signed = {}
 for end, zones in (("whole", (1, 2)), ("lower", (1,)), ("upper", (2,))):
     inside = np.isin(zone, zones).astype(float)
-    total, share = bootstrap_mean(np.column_stack([inside * (all_confidence - all_correct), inside]), pools).T
+    total, share = bootstrap_mean(
+        np.column_stack([inside * (all_confidence - all_correct), inside]), pools
+    ).T
     pool_signed[end] = total[share > 0] / share[share > 0]
 
 # %% tags=["hide-input"]

@@ -99,7 +99,7 @@ seed = 113
 
 # %%
 def designs_for(n):
-    """Votes per item, and items: the grid, and what each budget buys from 40 items on."""
+    """Votes per item, and items: the grid, and what each budget buys."""
     grid = [(m, size) for size in [*sizes, n] for m in votes_per_item]
     bought = [(m, budget // m) for budget in budgets for m in votes_per_item]
     return list(dict.fromkeys(grid + [d for d in bought if 40 <= d[1] <= n]))
@@ -303,32 +303,45 @@ table("lrrr", ["share of the gap closed", "one vote", f"majority of {many}", "di
 
 # %%
 own = {}
-for (dataset, model, training_seed), s in studies.items():
-    if dataset == "cifar10h":
+for key, s in studies.items():
+    if key[0] == "cifar10h":
         continue
     first, second = s["first"], s["second"]
-    votes = SETS[dataset].original_votes()
+    votes = SETS[key[0]].original_votes()
     five = np.array([votes[uid] for uid in first.ids.tolist()])
     shares = five / five.sum(axis=1, keepdims=True)
-    curves = score_curves(second.logits, second.distributions, "brier")
-    one = simulate_annotation(first.logits, shares, [(1, len(first))], draws, seed)[0][0]
-    fits = {
-        "one": one,
+    one, _ = simulate_annotation(first.logits, shares, [(1, len(first))], draws, seed)
+    by_majority = fit_temperature(first.logits, five.argmax(axis=1))
+    own[key] = {
+        "one": one[0],
         "five": np.array([fit_temperature(first.logits, shares).temperature]),
-        "majority": np.array([fit_temperature(first.logits, five.argmax(axis=1)).temperature]),
+        "majority": np.array([by_majority.temperature]),
     }
+
+# %% tags=["hide-input", "remove-output"]
+def closed_by(s, fits):
+    """Share of the gap that each fit closes, with intervals over draws and evaluation items."""
+    second, found = s["second"], {}
+    curves = score_curves(second.logits, second.distributions, "brier")
     resampled = weighted_means(bootstrap_weights(len(curves), s["clusters"]), curves)
     ends = [values_at(resampled, np.full(len(resampled), s[f"T_{name}"])) for name in ("hard", "oracle")]
-    found = {"T_one": one.mean(), "T_five": fits["five"][0], "T_majority": fits["majority"][0]}
     for name, T in fits.items():
         closed = (s["brier_hard"] - values_at(curves.mean(axis=0), T)) / s["gap"]
         again = values_at(resampled, np.resize(T, len(resampled)))
         found[f"closed_{name}"] = closed.mean()
         found |= dict(zip((f"closed_{name}_low", f"closed_{name}_high"), interval((ends[0] - again) / (ends[0] - ends[1]))))
+    return found
+
+
+for key, fits in own.items():
+    first, votes = studies[key]["first"], SETS[key[0]].original_votes()
+    five = np.array([votes[uid] for uid in first.ids.tolist()])
+    shares = five / five.sum(axis=1, keepdims=True)
     top = np.arange(len(first)), first.logits.argmax(axis=1)
+    found = {"T_one": fits["one"].mean(), "T_five": fits["five"][0], "T_majority": fits["majority"][0]} | closed_by(studies[key], fits)
     found |= {"agree_original": shares[top].mean(), "agree_new": first.distributions[top].mean()}
     found |= {"majority_original": shares.max(axis=1).mean(), "majority_new": first.distributions.max(axis=1).mean()}
-    own[dataset, model, training_seed] = record(f"own-votes/{dataset}/{model}/{training_seed}", **found)
+    own[key] = record("own-votes/" + "/".join(map(str, key)), **found)
 
 # %% tags=["hide-input"]
 rows = []
@@ -460,10 +473,18 @@ first = load_study("chaosnli-s", "roberta-base", seed=0).first
 _, drawn = next(draw_votes(first.distributions, [1], draws=1, seed=seed))
 table = {"item": first.ids, "label": np.array(first.class_names)[drawn[0]]}
 images = SETS["chaosnli-s"].clusters(first.ids)
-fit = fit_temperature_to_votes(first.logits, table, first.ids, first.class_names, clusters=images)
+fit = fit_temperature_to_votes(
+    first.logits, table, first.ids, first.class_names, clusters=images
+)
 full = fit_temperature_to_votes(first.logits, first.votes, clusters=images)
-print(f"{fit.n_votes:>6,} votes on {fit.n_items} items: T = {fit.temperature:.2f}, 95% interval {fit.low:.2f} to {fit.high:.2f}")
-print(f"{full.n_votes:>6,} votes on {full.n_items} items: T = {full.temperature:.2f}, 95% interval {full.low:.2f} to {full.high:.2f}")
+print(
+    f"{fit.n_votes:>6,} votes on {fit.n_items} items: T = {fit.temperature:.2f},",
+    f"95% interval {fit.low:.2f} to {fit.high:.2f}",
+)
+print(
+    f"{full.n_votes:>6,} votes on {full.n_items} items: T = {full.temperature:.2f},",
+    f"95% interval {full.low:.2f} to {full.high:.2f}",
+)
 
 # %% tags=["hide-input", "remove-output"]
 record(RUN, example_items=fit.n_items, example_T=fit.temperature, example_low=fit.low, example_high=fit.high, example_clusters=len(set(images)),

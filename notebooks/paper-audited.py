@@ -109,7 +109,10 @@ Markdown("\n".join(
 runs = configurations(results)
 n_seeds = len(next(iter(runs.values()))["seed"])
 gaps = {key: values["gap"] for key, values in runs.items()}
-half = {key: student.ppf(0.975, n_seeds - 1) * gap.std(ddof=1) / np.sqrt(n_seeds) for key, gap in gaps.items()}
+half = {
+    key: student.ppf(0.975, n_seeds - 1) * gap.std(ddof=1) / np.sqrt(n_seeds)
+    for key, gap in gaps.items()
+}
 share = {key: values["gap"] / values["brier_hard"] for key, values in runs.items()}
 lowest, narrow = min((gap.mean() - half[key], key) for key, gap in gaps.items())
 
@@ -229,14 +232,18 @@ for dataset in LANGUAGE:
     votes = np.array(list(SETS[dataset].votes().values()))
     votes = votes[len(votes) // 2 :]
     n_votes = votes.sum(axis=1, keepdims=True)
+    agreement = votes * (votes - 1) / (n_votes * (n_votes - 1))
     references[dataset] = {
         "judged": len(votes),
         "uniform": 1 / votes.shape[1],
         "constant": np.bincount(votes.argmax(axis=1)).max() / len(votes),
-        "two_humans": (votes * (votes - 1) / (n_votes * (n_votes - 1))).sum(axis=1).mean(),
+        "two_humans": agreement.sum(axis=1).mean(),
         "human": (votes.max(axis=1) / n_votes[:, 0]).mean(),
     }
-    record("paper-audited", **{f"{name}_{dataset[-1]}": value for name, value in references[dataset].items()})
+
+# %% tags=["remove-cell"]
+for dataset, found in references.items():
+    record("paper-audited", **{f"{name}_{dataset[-1]}": value for name, value in found.items()})
 
 # %% tags=["hide-input"]
 words = {"uniform": "uniform\nguess", "constant": "constant\nanswer", "two_humans": "two humans\nagree", "human": "human and\nmajority"}
@@ -312,7 +319,11 @@ record(
 # hardest examples. To leave out the oracle's half does only the second.
 
 # %%
-recorded = {name: values for name, values in load_runs(results_folder, gap_runs).items() if "images" not in values}  # of published models
+recorded = {
+    name: values
+    for name, values in load_runs(results_folder, gap_runs).items()
+    if "images" not in values
+}  # of published models
 pairs, data = {}, {}
 for name in (name for name in recorded if name.endswith("/paper")):
     dataset, model, seed, _ = key_of(name)
@@ -320,11 +331,17 @@ for name in (name for name in recorded if name.endswith("/paper")):
     validation, oracle, judged = study.validation, study.first, study.second
     data[dataset, model, seed] = judged
     if dataset in LANGUAGE:
-        found = {"paper": recorded[name], "clean": recorded[name.replace("paper", "clean")]}
+        found = {
+            "paper": recorded[name],
+            "clean": recorded[name.replace("paper", "clean")],
+        }
         for way, left_out in (("judged", judged), ("oracle", oracle)):
             kept = validation.without(left_out.ids)
             T = fit_temperature(kept.logits, kept.labels).temperature
-            gap = brier(softmax(judged.logits, T), judged.distributions) - recorded[name]["brier_oracle"]
+            gap = (
+                brier(softmax(judged.logits, T), judged.distributions)
+                - recorded[name]["brier_oracle"]
+            )
             found[way] = {"T_hard": T, "gap": gap, "n_val": len(kept)}
         pairs[dataset, model, seed] = found
 
@@ -369,11 +386,15 @@ for name, values in recorded.items():
     judged = data[dataset, model, seed]
     for T in (1.0, values["T_hard"], values["T_oracle"]):
         for precision, found in dropped.items():
-            confidence, correct = top_label(softmax(judged.logits, T).astype(precision), judged.labels)
+            confidence, correct = top_label(
+                softmax(judged.logits, T).astype(precision), judged.labels
+            )
             kept = confidence < 1
             without = ece(confidence[kept], correct[kept], bins=N_BINS) * kept.mean()
             found["ones"] = max(found["ones"], int((~kept).sum()))
-            found["change"] = max(found["change"], abs(without - ece(confidence, correct, bins=N_BINS)))
+            found["change"] = max(
+                found["change"], abs(without - ece(confidence, correct, bins=N_BINS))
+            )
 
 # %% tags=["remove-cell"]
 top_two = {key: np.partition(judged.logits, -2, axis=1)[:, -2:] for key, judged in data.items()}

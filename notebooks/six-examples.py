@@ -84,8 +84,10 @@ if len(edges) < 3:
 data = Predictions(ids=range(1, len(labels) + 1), logits=logits, labels=labels)
 n = len(data)
 _, correct = top_label(softmax(data.logits), data.labels)
-record("six-examples", n=n, correct=correct.sum(), accuracy=accuracy(data.logits, data.labels), n_bins=len(edges) - 1)
 letters = ascii_uppercase  # names of the classes, in the order of the columns
+
+# %% tags=["remove-cell"]
+record("six-examples", n=n, correct=correct.sum(), accuracy=accuracy(data.logits, data.labels), n_bins=len(edges) - 1)
 
 # %% [markdown]
 # The predicted class is the one with the largest logit. It is right in {glue:text}`six-examples/correct:d` of
@@ -197,7 +199,9 @@ confidence_t1, _ = top_label(softmax(data.logits), data.labels)
 confidence_fitted, _ = top_label(softmax(data.logits, temperature), data.labels)
 temperature_rounded = float(f"{temperature:.3g}")
 rounded, _ = top_label(softmax(data.logits, temperature_rounded), data.labels)
-bin_t1, bin_fitted = (assign_bins(c, np.array(edges)) for c in (confidence_t1, confidence_fitted))
+bin_t1, bin_fitted = (
+    assign_bins(c, np.array(edges)) for c in (confidence_t1, confidence_fitted)
+)
 
 # %% tags=["hide-input"]
 record(
@@ -243,6 +247,8 @@ table("rlllrrl", ["Row", "Logits", "Label", "Predicted", "Confidence, T = 1", f"
 # %%
 table_t1 = reliability_table(confidence_t1, correct, edges)
 table_fitted = reliability_table(confidence_fitted, correct, edges)
+
+# %% tags=["remove-cell"]
 record("six-examples", ece4_t1=table_t1.ece, ece4_fitted=table_fitted.ece)
 for name, binned in (("t1", table_t1), ("fitted", table_fitted)):
     record("six-examples", **{f"contribution_{name}_{m + 1}": value for m, value in enumerate(binned.contributions)})
@@ -313,6 +319,8 @@ show(
 
 # %%
 moved = [str(i) for i in data.ids[bin_t1 != bin_fitted]]
+
+# %% tags=["remove-cell"]
 glue(company=f"what changed is which rows share a bin (moved: {', '.join(moved)})" if moved else "and every row stayed in its bin")
 
 # %%
@@ -320,7 +328,9 @@ curve_t = temperatures[::5]
 curves = [top_label(softmax(data.logits, t), data.labels)[0] for t in curve_t]
 ece_curve = np.array([ece(c, correct, edges) for c in curves])
 members = np.array([assign_bins(c, np.array(edges)) for c in curves])
-changes = np.flatnonzero((members[1:] != members[:-1]).any(axis=1)) + 1  # a row has crossed an edge
+changes = (
+    np.flatnonzero((members[1:] != members[:-1]).any(axis=1)) + 1
+)  # a row has crossed an edge
 steps = np.abs(np.diff(ece_curve))[changes - 1]
 
 # %% tags=["hide-input"]
@@ -396,8 +406,12 @@ middle_edge = len(edges) // 2
 positions = np.linspace(edges[middle_edge - 1], edges[middle_edge + 1], 1001)[1:-1]
 by_count, by_edge = {}, {}
 for name, confidence in (("t1", confidence_t1), ("fitted", confidence_fitted)):
-    by_count[name] = np.array([ece(confidence, correct, bins=int(m)) for m in bin_counts])
-    moved_edges = [[*edges[:middle_edge], x, *edges[middle_edge + 1 :]] for x in positions]
+    by_count[name] = np.array(
+        [ece(confidence, correct, bins=int(m)) for m in bin_counts]
+    )
+    moved_edges = [
+        [*edges[:middle_edge], x, *edges[middle_edge + 1 :]] for x in positions
+    ]
     by_edge[name] = np.array([ece(confidence, correct, bins) for bins in moved_edges])
 
 # %% tags=["hide-input"]
@@ -495,7 +509,9 @@ show(
 # %%
 import numpy as np
 
-SCORES = np.array([[3, 1, 0], [2.5, 1, 0], [3, 0.5, 0], [1.5, 2, 0], [0.5, 0, 1.5], [2, 2.2, 0]])
+SCORES = np.array(
+    [[3, 1, 0], [2.5, 1, 0], [3, 0.5, 0], [1.5, 2, 0], [0.5, 0, 1.5], [2, 2.2, 0]]
+)
 TRUTH = np.array([0, 0, 1, 1, 2, 0])
 
 
@@ -511,7 +527,9 @@ def mean_nll(t):
 def four_bin_ece(t):
     p = np.exp(log_probs(t))
     d = (p.argmax(axis=1) == TRUTH) - p.max(axis=1)  # outcome less confidence
-    bins = np.minimum(4 * p.max(axis=1), 3).astype(int)  # [0, 1/4), [1/4, 1/2), [1/2, 3/4), [3/4, 1]
+    bins = np.minimum(4 * p.max(axis=1), 3).astype(
+        int
+    )  # [0, 1/4), [1/4, 1/2), [1/2, 3/4), [3/4, 1]
     return np.abs(np.bincount(bins, weights=d)).sum() / 6
 
 

@@ -54,9 +54,17 @@ runs = {}
 for name, values in results.load_runs(results_folder, gap_runs).items():
     dataset, model, seed, protocol = key_of(name)
     runs.setdefault((dataset, model, protocol), []).append(values)
-needed = {("cifar10h", "resnet110", "paper"), ("cifar10h", "resnet8", "paper"), ("chaosnli-s", "roberta-base", "clean"), ("chaosnli-m", "roberta-base", "clean")}
+needed = {
+    ("cifar10h", "resnet110", "paper"),
+    ("cifar10h", "resnet8", "paper"),
+    ("chaosnli-s", "roberta-base", "clean"),
+    ("chaosnli-m", "roberta-base", "clean"),
+}
 if not needed <= runs.keys():
-    raise ValueError(f"gap_runs: expected ResNet-110 and ResNet-8 on CIFAR-10H and RoBERTa-base on both parts of ChaosNLI, got {gap_runs}")
+    raise ValueError(
+        "gap_runs: expected ResNet-110 and ResNet-8 on CIFAR-10H and RoBERTa-base on "
+        f"both parts of ChaosNLI, got {gap_runs}"
+    )
 
 # %% tags=["hide-input"]
 ORDER = list(DATASETS)
@@ -91,9 +99,24 @@ paper = {}
 for row in load_dogah2026():
     paper.setdefault((row["dataset"], row["model"]), []).append(row)
 
-quantities = ["accuracy", "ece_uncal", "ece_hard", "ece_oracle", "brier_hard", "brier_oracle", "gap", "iso_gap"]
-means = {key: {name: np.mean([row[name] for row in rows]) for name in quantities} for key, rows in paper.items()}
-stds = {key: {name: np.std([row[name] for row in rows]) for name in quantities} for key, rows in paper.items()}
+quantities = [
+    "accuracy",
+    "ece_uncal",
+    "ece_hard",
+    "ece_oracle",
+    "brier_hard",
+    "brier_oracle",
+    "gap",
+    "iso_gap",
+]
+means = {
+    key: {name: np.mean([row[name] for row in rows]) for name in quantities}
+    for key, rows in paper.items()
+}
+stds = {
+    key: {name: np.std([row[name] for row in rows]) for name in quantities}
+    for key, rows in paper.items()
+}
 
 # %% tags=["hide-input"]
 TABLE = {"cifar10h": "Table 1", "chaosnli-s": "Table 2", "chaosnli-m": "Table 2"}

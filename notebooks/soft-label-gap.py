@@ -114,9 +114,14 @@ show(
 
 # %%
 hard = fit_temperature(study.validation.logits, study.validation.labels)
-oracle = fit_temperature(study.first.logits, study.first.distributions, objective="brier")
+oracle = fit_temperature(
+    study.first.logits, study.first.distributions, objective="brier"
+)
 judged, votes = study.second.logits, study.second.distributions
-scores = [brier(softmax(judged, T), votes) for T in (1.0, hard.temperature, oracle.temperature)]
+scores = [
+    brier(softmax(judged, T), votes)
+    for T in (1.0, hard.temperature, oracle.temperature)
+]
 
 # %% tags=["hide-input"]
 results, counts = {}, {}

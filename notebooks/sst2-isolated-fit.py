@@ -116,10 +116,16 @@ record(
 # {glue:text}`sst2-isolated-fit/steps:d`. Neither depends on the data.
 
 # %%
-fit = bisect_temperature(calibration.logits, calibration.labels, bounds=bounds, steps=steps)
-second = fit_temperature(calibration.logits, calibration.labels, bounds=bounds)  # Newton's iteration
+fit = bisect_temperature(
+    calibration.logits, calibration.labels, bounds=bounds, steps=steps
+)
+second = fit_temperature(
+    calibration.logits, calibration.labels, bounds=bounds
+)  # Newton's iteration
 temperature = fit.temperature  # frozen from here on
-temperature_low, temperature_high = temperature_interval(calibration.logits, calibration.labels)
+temperature_low, temperature_high = temperature_interval(
+    calibration.logits, calibration.labels
+)
 
 d = calibration.logits[:, 1].astype(float) - calibration.logits[:, 0]
 gradient_direct = np.mean(d * (expit(d / temperature) - calibration.labels))
@@ -209,14 +215,19 @@ def measure(pool, t):
         "ece10": reliability_table(confidence, correct, n_bins).ece,
         "at90": int(sure.sum()),
         "wrong90": int((sure & ~correct).sum()),
-        "expected90": (1 - confidence[sure]).sum(),  # errors that these confidences lead one to expect
+        "expected90": (
+            1 - confidence[sure]
+        ).sum(),  # errors that these confidences lead one to expect
     }
 
 
 STATES = {"t1": 1.0, "fitted": temperature}
 audited = {state: measure(audit, t) for state, t in STATES.items()}
 if not all(values["at90"] for values in audited.values()):
-    raise ValueError(f"threshold: expected a confidence that some prediction of the audit pool reaches, got {threshold}")
+    raise ValueError(
+        "threshold: expected a confidence that some prediction of the audit pool "
+        f"reaches, got {threshold}"
+    )
 
 # %% tags=["hide-input"]
 LABELS = {
@@ -318,7 +329,9 @@ ideal = {}
 for state, t in STATES.items():
     confidence = softmax(audit.logits, t).max(axis=1)
     drawn = rng.random((n_random_splits, len(audit))) < confidence
-    ideal[state] = np.array([reliability_table(confidence, outcome, n_bins).ece for outcome in drawn])
+    ideal[state] = np.array(
+        [reliability_table(confidence, outcome, n_bins).ece for outcome in drawn]
+    )
 
 # %% tags=["hide-input"]
 for state, values in ideal.items():
@@ -382,9 +395,16 @@ table("lrrr", ["Confidence at", "Decided by the classifier", "Of these wrong", "
 
 # %%
 numbers = {"temperature": temperature}
-for pool_name, pool in (("exploration", exploration), ("calibration", calibration), ("audit", audit)):
+for pool_name, pool in (
+    ("exploration", exploration),
+    ("calibration", calibration),
+    ("audit", audit),
+):
     for state, t in STATES.items():
-        numbers |= {f"{pool_name}_{name}_{state}": value for name, value in measure(pool, t).items()}
+        numbers |= {
+            f"{pool_name}_{name}_{state}": value
+            for name, value in measure(pool, t).items()
+        }
 
 # %% tags=["hide-input"]
 record(RUN, **{f"{pool}_correct": numbers[f"{pool}_correct_t1"] for pool in ("exploration", "calibration", "audit")})
@@ -457,25 +477,51 @@ def bisect_all(d, positive):
     for _ in range(steps):
         beta = (low + high) / 2
         gradient = (d * (expit(beta * d) - positive)).mean(axis=1, keepdims=True)
-        low, high = np.where(gradient < 0, beta, low), np.where(gradient < 0, high, beta)
+        low, high = (
+            np.where(gradient < 0, beta, low),
+            np.where(gradient < 0, high, beta),
+        )
     return beta
-
 
 # %%
 def measure_all(d, positive, beta):
     p, correct = expit(beta * np.abs(d)), (d > 0) == positive
     sure = p >= threshold
-    bins = np.minimum((p * n_bins).astype(int), n_bins - 1) + n_bins * np.arange(len(d))[:, None]
-    sums = np.bincount(bins.ravel(), (correct - p).ravel(), minlength=n_bins * len(d)).reshape(len(d), n_bins)
-    likelihoods = {"nll": np.logaddexp(0, -beta * np.where(positive, d, -d)).mean(axis=1), "brier": (2 * (correct - p) ** 2).mean(axis=1)}
-    binned = {"ece10": np.abs(sums).sum(axis=1) / d.shape[1], "at90": sure.sum(axis=1), "wrong90": (sure & ~correct).sum(axis=1)}
-    return {"correct": correct.sum(axis=1), "accuracy": correct.mean(axis=1), "confidence": p.mean(axis=1), **likelihoods, **binned}
-
+    bins = (
+        np.minimum((p * n_bins).astype(int), n_bins - 1)
+        + n_bins * np.arange(len(d))[:, None]
+    )
+    sums = np.bincount(
+        bins.ravel(), (correct - p).ravel(), minlength=n_bins * len(d)
+    ).reshape(len(d), n_bins)
+    likelihoods = {
+        "nll": np.logaddexp(0, -beta * np.where(positive, d, -d)).mean(axis=1),
+        "brier": (2 * (correct - p) ** 2).mean(axis=1),
+    }
+    binned = {
+        "ece10": np.abs(sums).sum(axis=1) / d.shape[1],
+        "at90": sure.sum(axis=1),
+        "wrong90": (sure & ~correct).sum(axis=1),
+    }
+    return {
+        "correct": correct.sum(axis=1),
+        "accuracy": correct.mean(axis=1),
+        "confidence": p.mean(axis=1),
+        **likelihoods,
+        **binned,
+    }
 
 # %%
-registered = [np.flatnonzero(np.isin(predictions.ids, pool.ids)) for pool in (exploration, calibration, audit)]
-shuffles = np.random.default_rng(seed).permuted(np.tile(np.arange(len(predictions)), (n_random_splits, 1)), axis=1)
-orders = np.vstack([np.concatenate(registered), shuffles])  # row 0: the registered split
+registered = [
+    np.flatnonzero(np.isin(predictions.ids, pool.ids))
+    for pool in (exploration, calibration, audit)
+]
+shuffles = np.random.default_rng(seed).permuted(
+    np.tile(np.arange(len(predictions)), (n_random_splits, 1)), axis=1
+)
+orders = np.vstack(
+    [np.concatenate(registered), shuffles]
+)  # row 0: the registered split
 _, in_calibration, in_audit = np.split(orders, np.cumsum(sizes)[:-1], axis=1)
 
 d = predictions.logits[:, 1].astype(float) - predictions.logits[:, 0]

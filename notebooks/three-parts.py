@@ -99,23 +99,42 @@ draws = 200  # of random halves
 # is in two of the sets is drawn for both, and all four temperatures are fitted in every replicate.
 
 # %%
-original = {dataset: SETS[dataset].original_labels() for dataset in ("chaosnli-s", "chaosnli-m")}
+original = {
+    dataset: SETS[dataset].original_labels() for dataset in ("chaosnli-s", "chaosnli-m")
+}
 runs, bootstrap, agreement, sizes = {}, {}, {}, {}
-scores, crossed = {}, {}  # in both orders of the halves, by Brier score and NLL; and replicates of their mean
+scores, crossed = (
+    {},
+    {},
+)  # in both orders of the halves, by Brier score and NLL; and replicates of their mean
 for dataset, model, seed in studies:
     for protocol in SETS[dataset].protocols:
         study = load_study(dataset, model, seed, protocol)
         found, *bootstrap[study.key], curves = study_parts(study, replicates, draws)
         scores[study.key] = crossfitted_scores(study)
         crossed[study.key] = crossfitted_parts(curves, study.clusters, replicates)
-        labels = [original[dataset][uid] for uid in study.soft.ids.tolist()] if dataset in original else study.soft.labels
+        labels = (
+            [original[dataset][uid] for uid in study.soft.ids.tolist()]
+            if dataset in original
+            else study.soft.labels
+        )
         if dataset in original:
             other = gap_parts(study.with_labels(labels))
-            found |= {f"original_{name}": other[name] for name in ("T_population", "gap_population", "gap_label")}
+            found |= {
+                f"original_{name}": other[name]
+                for name in ("T_population", "gap_population", "gap_label")
+            }
         runs[study.key] = found
-    fitted, judged = (set(SETS[dataset].clusters(half.ids)) for half in (study.first, study.second))
+    fitted, judged = (
+        set(SETS[dataset].clusters(half.ids)) for half in (study.first, study.second)
+    )
     agreement[dataset] = np.mean(labels == study.soft.labels)
-    sizes[dataset] = len(study.second), len(judged), len(fitted & judged), len(study.soft)
+    sizes[dataset] = (
+        len(study.second),
+        len(judged),
+        len(fitted & judged),
+        len(study.soft),
+    )
 
 # %% tags=["remove-cell"]
 HERE = "T_hard", "T_oracle", "brier_hard", "brier_oracle", "gap", "iso_gap"  # the pages of the runs have recorded these

@@ -79,7 +79,10 @@ if len(models) != 3 or len(seeds) < 2:
 
 # %%
 keys = list(product(models, seeds))
-trained = {(model, seed): load_record(f"{folder}/cifar10h/{model}-{seed}.json") for model, seed in keys}
+trained = {
+    (model, seed): load_record(f"{folder}/cifar10h/{model}-{seed}.json")
+    for model, seed in keys
+}
 
 # %% tags=["hide-input"]
 LINE = dict(zip(models, (":", DASHED, "-")))
@@ -125,13 +128,17 @@ table("lrrrrr", ["Network", "Training loss", "Training accuracy", "Validation ac
 # ## Beside the paper
 
 # %%
-results, bootstrap = dict.fromkeys(keys), {}
-for seed, model in product(seeds, models):  # networks of one seed have the same validation images, and share their replicates
+results, parts, bootstrap = dict.fromkeys(keys), {}, {}
+# networks of one seed have the same validation images, and share their replicates
+for seed, model in product(seeds, models):
     study = load_study("cifar10h", model, seed, folder=folder)
     found = soft_label_gap(study)
-    parts, *bootstrap[model, seed] = study_parts(study, replicates, draws)
-    record(study.name, **{name: value for name, value in parts.items() if name not in found})
-    results[model, seed] = parts | found
+    parts[study.name], *bootstrap[model, seed] = study_parts(study, replicates, draws)
+    results[model, seed] = parts[study.name] | found
+
+# %% tags=["remove-cell"]
+for name, values in parts.items():  # the page of all runs has recorded the rest
+    record(name, **{key: value for key, value in values.items() if key not in found})
 
 # %% tags=["remove-cell"]
 over_seeds = {model: {name: np.array([results[model, seed][name] for seed in seeds]) for name in results[keys[0]]} for model in models}
@@ -277,7 +284,14 @@ for model, seed in keys:
     second = load_study("cifar10h", model, seed, folder=folder).second
     for T in (1.0, results[model, seed]["T_hard"], results[model, seed]["T_oracle"]):
         p = softmax(second.logits, T)
-        scored.append([nll(second.logits, second.labels, T), brier(p, second.labels), nll(second.logits, second.distributions, T), brier(p, second.distributions)])
+        scored.append(
+            [
+                nll(second.logits, second.labels, T),
+                brier(p, second.labels),
+                nll(second.logits, second.distributions, T),
+                brier(p, second.distributions),
+            ]
+        )
 differences = [np.sign(np.subtract(a, b)) for a, b in combinations(scored, 2)]
 
 # %% tags=["remove-cell"]
@@ -298,8 +312,12 @@ augmented, change = {}, []
 for model, seed in keys:
     study = load_study("cifar10h", model, seed, folder=f"{folder}/augmented")
     augmented[model, seed] = soft_label_gap(study) | gap_parts(study)
-    both = temperature_scores(study, [augmented[model, seed]["T_hard"], results[model, seed]["T_hard"]])
-    change.append(-np.diff(resampled_scores(both, study.judged_clusters, replicates))[:, 0])
+    both = temperature_scores(
+        study, [augmented[model, seed]["T_hard"], results[model, seed]["T_hard"]]
+    )
+    change.append(
+        -np.diff(resampled_scores(both, study.judged_clusters, replicates))[:, 0]
+    )
 
 # %% tags=["hide-input"]
 names = ("accuracy", "T_hard", "T_oracle", "gap", "gap_population", "iso_gap")

@@ -124,15 +124,21 @@ n_networks = 5  # trained from different starts, for the table of relatives and 
 # %%
 generator = torch.Generator().manual_seed(seed)
 logits = scale * torch.randn(n, n_classes, generator=generator)
-labels = torch.multinomial((logits / true_temperature).softmax(dim=1), 1, generator=generator)[:, 0]
+labels = torch.multinomial(
+    (logits / true_temperature).softmax(dim=1), 1, generator=generator
+)[:, 0]
 
 grid = torch.linspace(grid_low, grid_high, grid_steps)
 at_label = logits.gather(1, labels[:, None]).mean()
-losses = torch.stack([(logits / t).logsumexp(dim=1).mean() - at_label / t for t in grid])
+losses = torch.stack(
+    [(logits / t).logsumexp(dim=1).mean() - at_label / t for t in grid]
+)
 temperature = grid[losses.argmin()].item()
 
 hit_rate = (logits.argmax(dim=1) == labels).double().mean().item()
-confidence = {t: (logits / t).softmax(dim=1).amax(dim=1).mean().item() for t in (1.0, temperature)}
+confidence = {
+    t: (logits / t).softmax(dim=1).amax(dim=1).mean().item() for t in (1.0, temperature)
+}
 
 # %% [markdown]
 # The same fit without a grid: `calib.fit_temperature` solves for the root of the derivative. The curvature of the NLL at the optimum gives a standard error. By $1/T$ it is the mean variance of the logits under the predicted probabilities.
@@ -284,20 +290,26 @@ def random_boxes(rng, count, side=640):
     """Centre, width and height of `count` boxes in each image, images side by side."""
     x, y = rng.uniform(80, side - 80, (2, n_images, count))
     x = x + np.arange(n_images)[:, None] * 2 * side
-    return np.stack([x, y, *rng.uniform(40, 160, (2, n_images, count))], axis=-1).reshape(-1, 4)
+    return np.stack(
+        [x, y, *rng.uniform(40, 160, (2, n_images, count))], axis=-1
+    ).reshape(-1, 4)
 
 
 def simulate_detector(rng):
     """Best IoU, the object it is reached with, and the logit, for each detection."""
-    objects, empty = random_boxes(rng, objects_per_image), random_boxes(rng, false_boxes_per_image)
+    objects, empty = (
+        random_boxes(rng, objects_per_image),
+        random_boxes(rng, false_boxes_per_image),
+    )
     error = rng.uniform(0.02, 0.35, 2 * len(objects))
     shift = error[:, None] * rng.normal(size=(len(error), 4)) * [1, 1, 0.5, 0.5]
     seen = np.tile(objects, (2, 1))
     found = np.concatenate([seen + shift * seen[:, [2, 3, 2, 3]], empty])
-    logits = np.concatenate([rng.normal(5 - 30 * error, 3), rng.normal(-6, 3, len(empty))])
+    logits = np.concatenate(
+        [rng.normal(5 - 30 * error, 3), rng.normal(-6, 3, len(empty))]
+    )
     best, owner = box_iou(corners(found), corners(objects)).max(dim=1)
     return best.numpy(), owner.numpy(), logits
-
 
 # %% [markdown]
 # The average precision (AP) of the PASCAL VOC challenge {cite:p}`everingham2010` walks down the detections by score. A detection is true if its best object overlaps by an IoU of at least {glue:text}`what-temperature-does/overlap:.1f` and is not yet taken. We interpolate the precision at every recall level (the challenge first used eleven levels, later all).
@@ -335,7 +347,9 @@ for t in (1.0, detector.temperature):
     keep = scores >= threshold
     orders[t], true = walk(scores, best, owner)
     ap[t], passed[t] = average_precision(true, n_objects), int(keep.sum())
-    ap_cut[t] = average_precision(walk(scores[keep], best[keep], owner[keep])[1], n_objects)
+    ap_cut[t] = average_precision(
+        walk(scores[keep], best[keep], owner[keep])[1], n_objects
+    )
 
 # %% tags=["hide-input"]
 T_box = detector.temperature
@@ -407,7 +421,7 @@ np.add.at(counts, (codes[: split - 2], codes[1 : split - 1], codes[2:split]), 1)
 
 
 def write(t, rng):
-    """Sampled characters, mean entropy of the distributions they came from, share of greedy picks."""
+    """Sampled characters, mean entropy, share of greedy picks."""
     table = softmax(np.log(counts).reshape(-1, len(alphabet)), t).reshape(counts.shape)
     cumulative = table.cumsum(axis=-1)
     path = list(codes[:2])
@@ -415,8 +429,11 @@ def write(t, rng):
         edges = cumulative[path[-2], path[-1]]
         path.append(np.searchsorted(edges, u * edges[-1], side="right"))
     visited = table[path[:-2], path[1:-1]]
-    return path[2:], entropy(visited).mean(), (visited.argmax(axis=1) == path[2:]).mean()
-
+    return (
+        path[2:],
+        entropy(visited).mean(),
+        (visited.argmax(axis=1) == path[2:]).mean(),
+    )
 
 # %% tags=["hide-input"]
 written = {t: write(t, np.random.default_rng(seed)) for t in sampling_temperatures}
@@ -451,13 +468,18 @@ def draw(size, key):
     """Inputs and labels of a fresh sample."""
     rng = np.random.default_rng([seed, key])
     label = rng.integers(0, n_blobs, size)
-    return torch.tensor(centres[label] + rng.normal(size=(size, n_features))), torch.tensor(label)
+    return torch.tensor(
+        centres[label] + rng.normal(size=(size, n_features))
+    ), torch.tensor(label)
 
 
 def train(x, target, width, t=1.0, smoothing=0.0, steps=150, start=seed):
-    """A network with one hidden layer, trained on labels or distributions by full-batch Adam."""
+    """A network with one hidden layer, trained by full-batch Adam."""
     torch.manual_seed(start)
-    first, last = torch.nn.Linear(n_features, width, **DOUBLE), torch.nn.Linear(width, n_blobs, **DOUBLE)
+    first, last = (
+        torch.nn.Linear(n_features, width, **DOUBLE),
+        torch.nn.Linear(width, n_blobs, **DOUBLE),
+    )
     net = torch.nn.Sequential(first, torch.nn.ReLU(), last)
     adam = torch.optim.Adam(net.parameters(), lr=0.01)
     for _ in range(steps):
@@ -466,13 +488,15 @@ def train(x, target, width, t=1.0, smoothing=0.0, steps=150, start=seed):
         adam.step()
     return net.requires_grad_(False)
 
-
 # %% [markdown]
 # How much do the soft targets carry? We leave out one class. Each student sees {glue:text}`what-temperature-does/n_transfer:d` fresh inputs, less those of class 0, and the teacher's softened probabilities for them. It never sees an input of class 0. A student trained on the labels of the same inputs learns only that class 0 does not occur.
 
 # %%
 if 1.0 not in distillation_temperatures:
-    raise ValueError(f"distillation_temperatures: expected 1 among them, got {distillation_temperatures}")
+    raise ValueError(
+        "distillation_temperatures: expected 1 among them, "
+        f"got {distillation_temperatures}"
+    )
 x_test, y_test = draw(n_test, key=2)
 teacher = train(*draw(n_train, key=1), width=64)
 results = {t: [] for t in ["hard", *distillation_temperatures]}
@@ -483,7 +507,9 @@ for key in range(n_students):
         target = y_student if t == "hard" else (teacher(x) / t).softmax(dim=1)
         student = train(x, target, width=16, t=1.0 if t == "hard" else t)
         right = student(x_test).argmax(dim=1) == y_test
-        results[t].append([right.double().mean().item(), right[y_test == 0].double().mean().item()])
+        results[t].append(
+            [right.double().mean().item(), right[y_test == 0].double().mean().item()]
+        )
 results = {t: np.array(values) for t, values in results.items()}
 
 # %% [markdown]
@@ -493,7 +519,12 @@ results = {t: np.array(values) for t, values in results.items()}
 student_logits, teacher_logits = train(x, y_student, width=16)(x_test), teacher(x_test)
 size = {}
 for t in [1.0, 4.0, 16.0, 64.0]:
-    size[t] = (((student_logits / t).softmax(1) - (teacher_logits / t).softmax(1)) / t).norm(dim=1).mean().item()
+    size[t] = (
+        (((student_logits / t).softmax(1) - (teacher_logits / t).softmax(1)) / t)
+        .norm(dim=1)
+        .mean()
+        .item()
+    )
 
 # %% tags=["hide-input"]
 means = {t: values.mean(axis=0) for t, values in results.items()}
@@ -538,10 +569,17 @@ show(
 
 # %%
 def make_pairs(size, key, hidden=8, width=32):
-    maps = torch.randn(2, hidden, width, generator=torch.Generator().manual_seed(seed), **DOUBLE) / hidden**0.5
+    maps = (
+        torch.randn(
+            2, hidden, width, generator=torch.Generator().manual_seed(seed), **DOUBLE
+        )
+        / hidden**0.5
+    )
     generator = torch.Generator().manual_seed(key)
     shared = torch.randn(size, hidden, generator=generator, **DOUBLE)
-    return shared @ maps + pair_noise * torch.randn(2, size, width, generator=generator, **DOUBLE)
+    return shared @ maps + pair_noise * torch.randn(
+        2, size, width, generator=generator, **DOUBLE
+    )
 
 
 def contrast(views, log_scale, encoders):
@@ -551,7 +589,6 @@ def contrast(views, log_scale, encoders):
     pair = torch.arange(len(a))
     loss = (F.cross_entropy(similarity, pair) + F.cross_entropy(similarity.T, pair)) / 2
     return loss, cosines
-
 
 # %%
 def learn(start, learnt):
@@ -573,11 +610,21 @@ def learn(start, learnt):
 
 
 train_pairs, test_pairs = make_pairs(n_pairs, key=1), make_pairs(n_pairs_test, key=2)
-runs = {name: learn(start, learnt) for name, start, learnt in [("clip", initial_temperature, True), ("one", 1.0, True), ("fixed", 1.0, False)]}
+runs = {
+    name: learn(start, learnt)
+    for name, start, learnt in [
+        ("clip", initial_temperature, True),
+        ("one", 1.0, True),
+        ("fixed", 1.0, False),
+    ]
+}
 
 partner = np.arange(n_pairs_test)
 found = {name: accuracy(cosines, partner) for name, (_, cosines) in runs.items()}
-at_end = {name: nll(cosines, partner, temperature=trace[-1]) for name, (trace, cosines) in runs.items()}
+at_end = {
+    name: nll(cosines, partner, temperature=trace[-1])
+    for name, (trace, cosines) in runs.items()
+}
 refit = {name: fit_temperature(cosines, partner) for name, (_, cosines) in runs.items()}
 
 # %% tags=["hide-input"]
@@ -629,25 +676,44 @@ methods = {
     "matrix": lambda: AffineScaling("matrix"),
     "isotonic": IsotonicCalibration,
 }
-two_class_methods = {"two_temperature": TemperatureScaling, "two_platt": lambda: AffineScaling("platt")}
+two_class_methods = {
+    "two_temperature": TemperatureScaling,
+    "two_platt": lambda: AffineScaling("platt"),
+}
 
 
 def fit_relatives(start):
-    """Calibration logits, test logits, fitted methods and their outputs on the test part, for one network."""
+    """Logits, fitted methods and their outputs, for one network."""
     plain = train(x_train, y_train, width=64, start=start)
     smoothed = train(x_train, y_train, width=64, smoothing=label_smoothing, start=start)
-    (z_cal, z_test), (s_cal, s_test) = ([net(x).numpy() for x in (x_cal, x_test)] for net in (plain, smoothed))
+    (z_cal, z_test), (s_cal, s_test) = (
+        [net(x).numpy() for x in (x_cal, x_test)] for net in (plain, smoothed)
+    )
     fitted = {name: method().fit(z_cal, y_cal) for name, method in methods.items()}
     fitted["smoothing_temperature"] = TemperatureScaling().fit(s_cal, y_cal)
-    outputs = {"none": softmax(z_test)} | {name: fitted[name].predict_proba(z_test) for name in methods}
-    outputs |= {"smoothing": softmax(s_test), "smoothing_temperature": fitted["smoothing_temperature"].predict_proba(s_test)}
+    outputs = {"none": softmax(z_test)} | {
+        name: fitted[name].predict_proba(z_test) for name in methods
+    }
+    outputs |= {
+        "smoothing": softmax(s_test),
+        "smoothing_temperature": fitted["smoothing_temperature"].predict_proba(s_test),
+    }
     two_cal, two_test = z_cal[pair_cal][:, :2], z_test[pair_test][:, :2]
-    pairs = {name: method().fit(two_cal, y_cal[pair_cal]).predict_proba(two_test) for name, method in two_class_methods.items()}
-    return plain, z_cal, z_test, fitted, outputs, {"two_none": softmax(two_test)} | pairs
+    pairs = {
+        name: method().fit(two_cal, y_cal[pair_cal]).predict_proba(two_test)
+        for name, method in two_class_methods.items()
+    }
+    return (
+        plain,
+        z_cal,
+        z_test,
+        fitted,
+        outputs,
+        {"two_none": softmax(two_test)} | pairs,
+    )
 
 
 networks = [fit_relatives(seed + k) for k in range(n_networks)]
-
 
 # %% tags=["hide-input"]
 def judge(p, label, base):
@@ -701,13 +767,21 @@ table("llrrrrr", ["Method", "What it changes", "Free parameters", "NLL", "Brier"
 plain, z_cal, z_test, fitted, *_ = networks[0]
 x_pool, y_pool = draw(max(calibration_sizes) * n_draws, key=4)
 z_pool, y_pool = plain(x_pool).numpy(), y_pool.numpy()
-growth = {name: np.zeros((len(calibration_sizes), n_draws)) for name in ("temperature", "vector", "matrix")}
+growth = {
+    name: np.zeros((len(calibration_sizes), n_draws))
+    for name in ("temperature", "vector", "matrix")
+}
 for i, count in enumerate(calibration_sizes):
     for j in range(n_draws):
         rows = slice(j * max(calibration_sizes), j * max(calibration_sizes) + count)
         for name in growth:
-            method = TemperatureScaling() if name == "temperature" else AffineScaling(name)
-            growth[name][i, j] = nll(np.log(method.fit(z_pool[rows], y_pool[rows]).predict_proba(z_test)), y_hold)
+            method = (
+                TemperatureScaling() if name == "temperature" else AffineScaling(name)
+            )
+            growth[name][i, j] = nll(
+                np.log(method.fit(z_pool[rows], y_pool[rows]).predict_proba(z_test)),
+                y_hold,
+            )
 
 # %% tags=["hide-input"]
 average = {name: values.mean(axis=1) for name, values in growth.items()}
@@ -739,16 +813,21 @@ y_conformal = y_conformal.numpy()
 
 
 def conformal_sets(network, t):
-    """Which classes are in the set of each test example, for a network at one temperature."""
+    """Which classes are in the set of each test example, at one temperature."""
     plain, _, z_test, *_ = network
-    scores = np.sort(1 - softmax(plain(x_conformal).numpy(), t)[np.arange(n_conformal), y_conformal])
+    scores = np.sort(
+        1 - softmax(plain(x_conformal).numpy(), t)[np.arange(n_conformal), y_conformal]
+    )
     quantile = scores[int(np.ceil((n_conformal + 1) * coverage)) - 1]
     return 1 - softmax(z_test, t) <= quantile
 
 
 sets = {
     "t1": [conformal_sets(network, 1.0) for network in networks],
-    "fitted": [conformal_sets(network, network[3]["temperature"].temperature_) for network in networks],
+    "fitted": [
+        conformal_sets(network, network[3]["temperature"].temperature_)
+        for network in networks
+    ],
 }
 
 # %% tags=["hide-input"]
