@@ -150,7 +150,7 @@ def test_notebooks_that_stand_alone_install_the_commit_they_ran_at(republish):
         assert title.source.startswith("# ")
         assert (cell.id == "install") is RUNS[run].stands_alone
         if RUNS[run].stands_alone:
-            extra = "[models]" if run == "what-temperature-does" else ""
+            extra = f"[{RUNS[run].extra}]" if RUNS[run].extra else ""
             assert f'%pip install -q "calib{extra} @ git+{ADDRESS}@commit-of-{run}"' in cell.source
             assert ("-m calib data" in cell.source) is (bool(RUNS[run].data))
             assert cell.metadata.tags == ["remove-cell"]

@@ -57,7 +57,8 @@ def test_what_other_processors_change_is_within_the_tolerances():
 @pytest.mark.record
 def test_the_torch_chapter_is_verified_with_the_instructions_of_the_oldest_processor(tmp_path):
     """Trained in single precision, a hundred of its numbers moved, three of them beyond any digit shown."""
-    fresh = numbers("what-temperature-does", "baseline", tmp_path)
+    pages = ("what-temperature-does", "temperature-relatives")
+    fresh = results.merge(numbers(page, "baseline", tmp_path) for page in pages)
     published = results.load(ROOT / "book/published/results.json")
     differences = compare({run: published[run] for run in fresh}, fresh, single={"what-temperature-does"})
     assert max(difference.size for difference in differences) > 0, "the setting changes nothing"

@@ -87,7 +87,7 @@ def pages_of_text():
 
 def test_a_page_is_small():
     sizes = {page: (HTML / page).stat().st_size for page in PAGES}
-    assert {page: size for page, size in sizes.items() if size > 320_000} == {}
+    assert {page: size for page, size in sizes.items() if size > 300_000} == {}
 
 
 def test_each_page_has_a_title_and_a_description_of_its_own():
