@@ -209,7 +209,7 @@ record(
 )  # fmt: skip
 
 # %% [markdown]
-# The protocol is the one named paper. From "all votes" on, the fits are by NLL to all items of the first half; in brackets the standard deviation over {glue:text}`how-many-annotations/draws:d` draws of votes.
+# Validation is overlapping, as in the paper. From "all votes" on, the fits are by NLL to all items of the first half; in brackets the standard deviation over {glue:text}`how-many-annotations/draws:d` draws of votes.
 # All models of a data set see the same votes, so its rows are not independent of each other.
 #
 # **Primary analysis 1.** The mean temperature from one vote per item differs from that of all votes by at most

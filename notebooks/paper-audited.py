@@ -314,7 +314,7 @@ record(
 # ### The overlap
 #
 # The {glue:text}`paper-audited/pairs:d` pairs of model and seed on ChaosNLI, four times: $T_\mathrm{hard}$ from the whole development
-# file (protocol paper), without the judged examples, without the oracle's half instead, and without either (protocol clean). The oracle
+# file (overlapping validation), without the judged examples, without the oracle's half instead, and without either (disjoint validation). The oracle
 # stays the same. Taking examples out does two things: the fit no longer sees what it is judged on, and the validation set loses some of its
 # hardest examples. To leave out the oracle's half does only the second.
 

@@ -35,7 +35,7 @@ from calib.pages import record as results
 from calib.pages.record import glue, record
 from calib.pages.show import show, table
 from calib.plots import COLOURS, label
-from calib.softlabels.study import key_of
+from calib.softlabels.study import VALIDATION, key_of
 
 plt.style.use("calib.paper")
 
@@ -81,8 +81,8 @@ lines = []
 for (dataset, model, protocol), rows in sorted(runs.items(), key=lambda item: (ORDER.index(item[0][0]), item[0])):
     cells = [mean_std(rows, name) for name in shown]
     copies = ", JPEG copies" if rows[0].get("images") == "jpeg" else ""
-    lines.append([DATASETS[dataset] + copies, model_title(model), protocol, f"{rows[0]['n'] - rows[0]['n'] // 2:,}", len(rows), *cells])
-table("lllrr" + "r" * len(heads), ["Data", "Model", "Protocol", "n judged", "Seeds", *heads], lines)
+    lines.append([DATASETS[dataset] + copies, model_title(model), VALIDATION[protocol], f"{rows[0]['n'] - rows[0]['n'] // 2:,}", len(rows), *cells])
+table("lllrr" + "r" * len(heads), ["Data", "Model", "Validation", "n judged", "Seeds", *heads], lines)
 
 # %% [markdown]
 # One seed has no spread: a standard
@@ -189,7 +189,7 @@ record(
 # %% tags=["hide-input"]
 PAPER, OURS = COLOURS["neutral"], COLOURS["other"]
 rows = [(dataset, f"{model_title(model)}, Dogah", values, PAPER, PAPER) for (dataset, model), values in gaps.items()]
-rows += [(dataset, f"{model_title(model)}, ours, {protocol}", values, OURS, OURS if protocol == "paper" else "white") for (dataset, model, protocol), values in ours.items()]
+rows += [(dataset, f"{model_title(model)}, ours, {VALIDATION[protocol]}", values, OURS, OURS if protocol == "paper" else "white") for (dataset, model, protocol), values in ours.items()]
 fig, axes = plt.subplots(3, 1, figsize=(7.2, 7.4), sharex=True, height_ratios=[sum(row[0] == d for row in rows) for d in ORDER])
 for ax, dataset in zip(axes, ORDER):
     chosen = sorted((row for row in rows if row[0] == dataset), key=lambda row: -row[2].mean())
@@ -199,7 +199,7 @@ for ax, dataset in zip(axes, ORDER):
     ax.set_yticks(range(len(chosen)), [name for _, name, *_ in chosen])
     ax.set(title=DATASETS[dataset], ylim=(-0.6, len(chosen) - 0.4))
     ax.grid(axis="y", visible=False)
-for words, colour, y in (("● models of Dogah (2026)", PAPER, 0.97), ("● ours, protocol paper", OURS, 0.84), ("○ ours, protocol clean", OURS, 0.71)):
+for words, colour, y in (("● models of Dogah (2026)", PAPER, 0.97), ("● ours, overlapping validation", OURS, 0.84), ("○ ours, disjoint validation", OURS, 0.71)):
     label(axes[1], words, (1, y), (-2, 0), colour, xycoords="axes fraction")
 axes[-1].set_xlabel("soft-label gap in Brier score (0 to 2)")
 n_judged = {dataset: values[0]["n"] - values[0]["n"] // 2 for (dataset, *_), values in runs.items()}
@@ -259,7 +259,7 @@ glue(scale_answer=". ".join(answers), scale_survives=", ".join(f"{name}: {'yes' 
 #    The smallest and the largest gap over the seeds, models in order of size. {glue:text}`scale_answer:s`. Where the seeds of neighbours overlap, three seeds do not settle an order. Does every run of the larger model lie above every run of the next smaller? {glue:text}`scale_survives:s`.
 #    :::
 #
-# 2. Run the gap notebook with a single seed and the protocol clean for ChaosNLI-M. Which columns of its table differ from the protocol paper, and why not all?
+# 2. In the table of all runs, which columns differ between overlapping and disjoint validation, and why not all?
 #
 #    :::{dropdown} Answer
 #    Those that depend on the validation set: $T_\mathrm{hard}$, the Brier score with it, both gaps, the validation n and how many of its examples are judged. The scores at $T = 1$, the

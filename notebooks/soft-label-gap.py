@@ -37,7 +37,7 @@ from calib.pages.record import glue, record
 from calib.pages.show import show, table
 from calib.plots import COLOURS, label, log_axis, reliability_diagram
 from calib.softlabels.gap import N_BINS, soft_label_gap
-from calib.softlabels.study import load_study
+from calib.softlabels.study import VALIDATION, load_study
 
 plt.style.use("calib.paper")
 
@@ -139,7 +139,7 @@ shared = [label == given[name] for name, label in zip(study.soft.ids, study.soft
 sure = "Of the soft-labelled examples none is in the validation file."
 if shared:
     sure = (f"Of the soft-labelled examples {len(shared):,} are in the validation file too; for {np.mean(shared):.1%} of them the label given there is the hard label. "
-            f"{told['n_overlap']:,} of them are judged: the protocol named paper declares that overlap, the protocol named clean removes every soft-labelled example from the validation set.")
+            f"{told['n_overlap']:,} of them are judged: *overlapping validation* declares that, *disjoint validation* removes every soft-labelled example from the validation set.")
 table("lrr", ["Temperature", "Value", "Brier score against the votes"],
       [["none", "1", f"{scores[0]:.4f}"], ["from hard labels", f"{hard.temperature:.3f}", f"{scores[1]:.4f}"], ["oracle", f"{oracle.temperature:.3f}", f"{scores[2]:.4f}"]])
 
@@ -165,7 +165,7 @@ ax.set(xlabel="temperature T (log scale)", ylabel="Brier score against the votes
 show(
     fig,
     name="fig-one-gap-brier",
-    caption=f"Brier score against the votes over the temperature. {where}, protocol paper, evaluation half, n = {len(judged):,}.",
+    caption=f"Brier score against the votes over the temperature. {where}, overlapping validation, evaluation half, n = {len(judged):,}.",
     alt=f"The Brier score is {told['brier_uncal']:.3f} at T = 1, {told['brier_hard']:.3f} at the temperature from hard labels, "
     f"{told['T_hard']:.2f}, and {told['brier_oracle']:.3f} at the oracle's, {told['T_oracle']:.2f}.",
 )
@@ -181,7 +181,7 @@ show(
     fig,
     name="fig-one-gap-reliability",
     caption=f"Top-label reliability against the hard labels, {N_BINS} equal-width bins, counts on top, 95% Wilson intervals. {where}, "
-    f"protocol paper, evaluation half, n = {len(judged):,}.",
+    f"overlapping validation, evaluation half, n = {len(judged):,}.",
     alt=f"Three reliability diagrams: ECE {told['ece_uncal']:.3f} at T = 1, {told['ece_hard']:.3f} at the temperature from "
     f"hard labels, {told['ece_oracle']:.3f} at the oracle's.",
 )
@@ -214,7 +214,7 @@ fig.legend(loc="outside upper center", ncols=2)
 show(
     fig,
     name="fig-all-gaps",
-    caption="Both temperatures and the gap of every run, protocol paper; data set, model and training seed. The run told above has the thicker line. "
+    caption="Both temperatures and the gap of every run, overlapping validation; data set, model and training seed. The run told above has the thicker line. "
     "ResNet-8, 20 and 32 were trained for this book on JPEG copies of the images.",
     alt="; ".join(f"{DATASETS[d]}, {model_title(m)}, seed {s}: hard labels {found['T_hard']:.2f}, oracle {found['T_oracle']:.2f}, gap {found['gap']:.4f}" for (d, m, s, _), found in shown.items()) + ".",
 )
@@ -222,8 +222,8 @@ show(
 # %% tags=["hide-input"]
 columns = {"gap": (".4f", "Gap"), "iso_gap": (".4f", "Isotonic gap"), "T_hard": (".3f", "$T_\\mathrm{hard}$"), "T_oracle": (".3f", "$T_\\mathrm{oracle}$"),
            "brier_hard": (".4f", "Brier, hard"), "brier_oracle": (".4f", "Brier, oracle"), "accuracy": (".3f", "Accuracy"), "n_overlap": (",d", "Overlap")}
-rows = [[DATASETS[d], model_title(m), s, p, *(format(found[name], form) for name, (form, _) in columns.items())] for (d, m, s, p), found in results.items()]
-table("llrl" + "r" * len(columns), ["Data", "Model", "Seed", "Protocol", *(head for _, head in columns.values())], rows)
+rows = [[DATASETS[d], model_title(m), s, VALIDATION[p], *(format(found[name], form) for name, (form, _) in columns.items())] for (d, m, s, p), found in results.items()]
+table("llrl" + "r" * len(columns), ["Data", "Model", "Seed", "Validation", *(head for _, head in columns.values())], rows)
 
 # %% [markdown]
 # Overlap: validation examples that are judged too. To tell another run in full: `make run NB=soft-label-gap P="story=[chaosnli-m,roberta-base,1]"`.
@@ -234,7 +234,7 @@ table("llrl" + "r" * len(columns), ["Data", "Model", "Seed", "Protocol", *(head 
 ratio = {d: [found["T_oracle"] / found["T_hard"] for (one, *_, protocol), found in results.items() if one == d and protocol == "paper"] for d in DATASETS}
 ranges = {d: [found["gap"] for (one, *_, protocol), found in results.items() if one == d and protocol == "paper"] for d in DATASETS}
 points = [
-    "The gap, protocol paper: " + "; ".join(f"{DATASETS[d]} {min(v):.4f} to {max(v):.4f} over {len(v)} runs" for d, v in ranges.items() if v) + ".",
+    "The gap, overlapping validation: " + "; ".join(f"{DATASETS[d]} {min(v):.4f} to {max(v):.4f} over {len(v)} runs" for d, v in ranges.items() if v) + ".",
     f"It is above zero in {sum(found['gap'] > 0 for found in results.values())} of {len(results)} runs, the isotonic gap in {sum(found['iso_gap'] > 0 for found in results.values())}.",
     "The oracle's temperature is a multiple of the one from hard labels: " + "; ".join(f"{DATASETS[d]} {min(v):.2f} to {max(v):.2f}" for d, v in ratio.items() if v) + ". A ratio above 1 means that the oracle is less confident.",
     "The two temperatures differ in three things at once: the population they were fitted on, the labels, and the objective. The gap alone does not say which of them matters.",

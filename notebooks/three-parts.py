@@ -73,7 +73,7 @@ from calib.softlabels.parts import (
     study_parts,
     temperature_scores,
 )
-from calib.softlabels.study import Study, load_study
+from calib.softlabels.study import VALIDATION, Study, load_study
 
 plt.style.use("calib.paper")
 
@@ -251,7 +251,7 @@ words = [f"{DATASETS[key[0]]}, {titles[key]}: gap {found['gap']:.4f}, population
 show(
     fig,
     name="fig-three-parts",
-    caption=f"The soft-label gap of {len(paper)} sets of data, model and training seed, protocol paper, cross-fitted, as the sum of what is gained by fitting "
+    caption=f"The soft-label gap of {len(paper)} sets of data, model and training seed, overlapping validation, cross-fitted, as the sum of what is gained by fitting "
     "on the population that is judged, by votes instead of one hard label, and by the Brier score instead of the NLL. Negative parts extend left of zero: that change made the score worse. "
     f"Judged on all examples with votes, half of them at a time: {', '.join(f'{DATASETS[dataset]} n = {sizes[dataset][3]:,}' for dataset in DATASETS)}.",
     alt="; ".join(words) + ".",
@@ -288,14 +288,14 @@ spans = [f"{DATASETS[d]} {', '.join(format(T, '.2f') for T in values)}" for d, v
 show(
     fig,
     name="fig-three-parts-temperatures",
-    caption="The four temperatures of each set. Blue: fitted to hard labels; green: fitted to votes. Open circle: from hard labels with protocol clean.",
+    caption="The four temperatures of each set. Blue: fitted to hard labels; green: fitted to votes. Open circle: from hard labels with disjoint validation.",
     alt=f"Mean temperatures from hard labels, population, soft NLL to oracle: {'; '.join(spans)}.",
 )
 
 # %% [markdown]
 # The long step is the first. On the scale of the picture a temperature fitted to hard labels of the ambiguous pairs is {glue:text}`way_s:.0%` of the way from the validation
-# set's to the oracle's on ChaosNLI-S and {glue:text}`way_m:.0%` on ChaosNLI-M, by the mean temperatures of the sets, protocol paper. In Brier score it is further, since the score is flat near its
-# lowest point. With protocol clean (open circles) the validation set has none of these pairs, and the first step is longer still.
+# set's to the oracle's on ChaosNLI-S and {glue:text}`way_m:.0%` on ChaosNLI-M, by the mean temperatures of the sets, overlapping validation. In Brier score it is further, since the score is flat near its
+# lowest point. With disjoint validation (open circles) the validation set has none of these pairs, and the first step is longer still.
 #
 # ## The parts, with intervals
 
@@ -303,8 +303,8 @@ show(
 rows = []
 for (dataset, model, seed, protocol), found in runs.items():
     cells = [f"{found[part]:.4f} [{found[f'{part}_low']:.4f}, {found[f'{part}_high']:.4f}]" for part in ("gap", *PARTS[:3])]
-    rows.append([DATASETS[dataset], model_title(model), seed, protocol, *cells])
-table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "Labels", "Objective"], rows)
+    rows.append([DATASETS[dataset], model_title(model), seed, VALIDATION[protocol], *cells])
+table("llrlrrrr", ["Data", "Model", "Seed", "Validation", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
 # 95% intervals by a paired bootstrap over clusters of judged examples, {glue:text}`replicates:,d` replicates, the fits held fixed. The two protocols
@@ -318,8 +318,8 @@ table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "La
 rows = []
 for (dataset, model, seed, protocol), found in runs.items():
     cells = [f"[{found[f'{part}_refit_low']:.4f}, {found[f'{part}_refit_high']:.4f}]" for part in ("gap", *PARTS[:3])]
-    rows.append([DATASETS[dataset], model_title(model), seed, protocol, *cells])
-table("llrlrrrr", ["Data", "Model", "Seed", "Protocol", "Gap", "Population", "Labels", "Objective"], rows)
+    rows.append([DATASETS[dataset], model_title(model), seed, VALIDATION[protocol], *cells])
+table("llrlrrrr", ["Data", "Model", "Seed", "Validation", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
 # On sentence pairs the intervals of the label part grow most in proportion, since it is a difference of two fits to the same few hundred examples: now
@@ -338,21 +338,21 @@ rows = []
 for (dataset, protocol), found in chosen.items():
     names = "population", "label", "objective"
     cells = [f"**{found[f'share_{name}_crossfit']:.1%}** [{found[f'share_{name}_crossfit_low']:.1%}, {found[f'share_{name}_crossfit_high']:.1%}]" for name in names]
-    rows.append([DATASETS[dataset], protocol, "cross-fitted", f"{found['gap_crossfit']:.4f}", *cells])
+    rows.append([DATASETS[dataset], VALIDATION[protocol], "cross-fitted", f"{found['gap_crossfit']:.4f}", *cells])
     cells = [f"{found[f'share_{name}']:.1%} [{found[f'share_{name}_low']:.1%}, {found[f'share_{name}_high']:.1%}]" for name in names]
     rows.append(["", "", "file order", f"{found['gap']:.4f}", *cells])
     rows.append(["", "", "swapped", f"{2 * found['gap_crossfit'] - found['gap']:.4f}", *(f"{found[f'share_{name}_swapped']:.1%}" for name in names)])
-table("lllrrrr", ["Data", "Protocol", "Halves", "Gap", "Population", "Labels", "Objective"], rows)
+table("lllrrrr", ["Data", "Validation", "Halves", "Gap", "Population", "Labels", "Objective"], rows)
 
 # %% [markdown]
 # Mean part over mean gap, over models and training seeds. The interval of a cross-fitted share holds other examples, other halves and other fits. That in file order holds the fits fixed. With the
-# fits inside, the interval of the label share on ChaosNLI-S ends at {glue:text}`three-parts/chaosnli-s/paper/share_label_refit_high:.1%` (protocol paper): neither holds other halves, and the swapped share lies outside both. All models of a data set
+# fits inside, the interval of the label share on ChaosNLI-S ends at {glue:text}`three-parts/chaosnli-s/paper/share_label_refit_high:.1%` (overlapping validation): neither holds other halves, and the swapped share lies outside both. All models of a data set
 # see the same resampled examples. Training seeds are few, and these intervals do not speak about models that were not
-# trained: over the sets, the label share in file order with protocol paper runs from {glue:text}`three-parts/chaosnli-s/paper/share_label_least:.1%` to
+# trained: over the sets, the label share in file order with overlapping validation runs from {glue:text}`three-parts/chaosnli-s/paper/share_label_least:.1%` to
 # {glue:text}`three-parts/chaosnli-s/paper/share_label_most:.1%` on ChaosNLI-S and from {glue:text}`three-parts/chaosnli-m/paper/share_label_least:.1%` to
 # {glue:text}`three-parts/chaosnli-m/paper/share_label_most:.1%` on ChaosNLI-M. On CIFAR-10H the shares in the table show how much they depend on the halves; none of them should be quoted.
 #
-# **Is the objective part nothing?** Cross-fitted, it is {glue:text}`three-parts/chaosnli-s/paper/objective_crossfit:.5f` on ChaosNLI-S and {glue:text}`three-parts/chaosnli-m/paper/objective_crossfit:.5f` on ChaosNLI-M, protocol paper, and its intervals end at
+# **Is the objective part nothing?** Cross-fitted, it is {glue:text}`three-parts/chaosnli-s/paper/objective_crossfit:.5f` on ChaosNLI-S and {glue:text}`three-parts/chaosnli-m/paper/objective_crossfit:.5f` on ChaosNLI-M, overlapping validation, and its intervals end at
 # {glue:text}`three-parts/chaosnli-s/paper/objective_crossfit_high:.5f` and {glue:text}`three-parts/chaosnli-m/paper/objective_crossfit_high:.5f`: the data exclude a part of more than {glue:text}`three-parts/chaosnli-s/paper/share_objective_crossfit_high:.1%` and
 # {glue:text}`three-parts/chaosnli-m/paper/share_objective_crossfit_high:.1%` of the gap. On CIFAR-10H it is {glue:text}`three-parts/cifar10h/paper/objective_crossfit:.5f` ({glue:text}`three-parts/cifar10h/paper/objective_crossfit_low:.5f` to {glue:text}`three-parts/cifar10h/paper/objective_crossfit_high:.5f`).
 #
@@ -379,7 +379,7 @@ table("llrrrrrrr", heads, rows)
 # %% [markdown]
 # In parentheses: the standard deviation over random halves. Neither choice is innocent.
 #
-# - With the original label the share of the labels, protocol paper, becomes {glue:text}`three-parts/chaosnli-s/paper/original_share_label:.1%` on ChaosNLI-S, where it was
+# - With the original label the share of the labels, overlapping validation, becomes {glue:text}`three-parts/chaosnli-s/paper/original_share_label:.1%` on ChaosNLI-S, where it was
 #   {glue:text}`three-parts/chaosnli-s/paper/share_label:.1%`, and {glue:text}`three-parts/chaosnli-m/paper/original_share_label:.1%` on ChaosNLI-M, where it was
 #   {glue:text}`three-parts/chaosnli-m/paper/share_label:.1%`: the majority of a hundred fresh votes is a better hard label than the one that comes with MNLI.
 # - With random halves it is {glue:text}`three-parts/chaosnli-s/paper/random_share_label:.1%` on ChaosNLI-S and
@@ -389,7 +389,7 @@ table("llrrrrrrr", heads, rows)
 # - The objective part has a mean above zero in {glue:text}`three-parts/random_objective_positive:d` of {glue:text}`three-parts/sets:d` sets over random halves, and is at most
 #   {glue:text}`most_objective:.4f`. That it is negative in file order is an accident of the halves too.
 #
-# **Which order of the changes?** Parts depend on it. Only the judged data have votes in the files used here, so the population must change before the labels; that leaves three orders. Shares with protocol paper:
+# **Which order of the changes?** Parts depend on it. Only the judged data have votes in the files used here, so the population must change before the labels; that leaves three orders. Shares with overlapping validation:
 
 # %% tags=["hide-input"]
 names = {"": "population, labels, objective", "_objective_second": "population, objective, labels", "_objective_first": "objective, population, labels", "_shapley": "mean of the three (Shapley)"}
@@ -444,11 +444,11 @@ glue(most_objective=max(found["random_gap_objective"] for found in paper.values(
 rows = []
 for (dataset, model, seed, protocol), found in runs.items():
     cells = [f"{found[part]:.4f} [{found[f'{part}_low']:.4f}, {found[f'{part}_high']:.4f}]" for part in ("iso_gap", *ISOTONIC_PARTS[:2])]
-    rows.append([DATASETS[dataset], model_title(model), seed, protocol, *cells])
+    rows.append([DATASETS[dataset], model_title(model), seed, VALIDATION[protocol], *cells])
 shares = {d: [np.mean([paper[k][name] for k in paper if k[0] == d]) for name in ("iso_gap_label", "iso_gap")] for d in DATASETS}
 iso_shares = {dataset: label / gap for dataset, (label, gap) in shares.items()}
 glue(**{f"iso_{dataset.replace('-', '_')}": share for dataset, share in iso_shares.items()})
-table("llrlrrr", ["Data", "Model", "Seed", "Protocol", "Isotonic gap", "Population", "Labels"], rows)
+table("llrlrrr", ["Data", "Model", "Seed", "Validation", "Isotonic gap", "Population", "Labels"], rows)
 
 # %% tags=["remove-cell"]
 small = [chosen[dataset, protocol][name] for dataset, protocol in groups if dataset in original for name in ("share_label", "original_share_label", "random_share_label")]
@@ -456,14 +456,14 @@ glue(replicates=replicates, largest_share=max(*small, *(iso_shares[dataset] for 
      times_smaller=np.mean([paper[key]["gap"] for key in language]) / paper[vision[0]]["gap"])
 
 # %% [markdown]
-# Intervals with the fits held fixed. The share of the labels, protocol paper, is {glue:text}`iso_chaosnli_s:.1%` on ChaosNLI-S,
+# Intervals with the fits held fixed. The share of the labels, overlapping validation, is {glue:text}`iso_chaosnli_s:.1%` on ChaosNLI-S,
 # {glue:text}`iso_chaosnli_m:.1%` on ChaosNLI-M and {glue:text}`iso_cifar10h:.1%` on CIFAR-10H: on sentence pairs the population is the larger part here too, on images the
 # labels are.
 #
 # ## What it says
 #
 # :::{important}
-# On ChaosNLI, with protocol paper and every example fitted once and judged once, fitting to hard labels in place of votes accounts for
+# On ChaosNLI, with overlapping validation and every example fitted once and judged once, fitting to hard labels in place of votes accounts for
 # {glue:text}`three-parts/chaosnli-s/paper/share_label_crossfit:.0%` (ChaosNLI-S; 95% interval {glue:text}`three-parts/chaosnli-s/paper/share_label_crossfit_low:.0%` to {glue:text}`three-parts/chaosnli-s/paper/share_label_crossfit_high:.0%`) and
 # {glue:text}`three-parts/chaosnli-m/paper/share_label_crossfit:.0%` (ChaosNLI-M; {glue:text}`three-parts/chaosnli-m/paper/share_label_crossfit_low:.0%` to {glue:text}`three-parts/chaosnli-m/paper/share_label_crossfit_high:.0%`) of the gap, and fitting on another population for
 # {glue:text}`three-parts/chaosnli-s/paper/share_population_crossfit:.0%` ({glue:text}`three-parts/chaosnli-s/paper/share_population_crossfit_low:.0%` to {glue:text}`three-parts/chaosnli-s/paper/share_population_crossfit_high:.0%`) and {glue:text}`three-parts/chaosnli-m/paper/share_population_crossfit:.0%` ({glue:text}`three-parts/chaosnli-m/paper/share_population_crossfit_low:.0%` to {glue:text}`three-parts/chaosnli-m/paper/share_population_crossfit_high:.0%`).
@@ -479,7 +479,7 @@ glue(replicates=replicates, largest_share=max(*small, *(iso_shares[dataset] for 
 # - Other choices move it too. In file order, with the original label the shares of the labels are {glue:text}`three-parts/chaosnli-s/paper/original_share_label:.0%` and
 #   {glue:text}`three-parts/chaosnli-m/paper/original_share_label:.0%` (of the population {glue:text}`three-parts/chaosnli-s/paper/original_share_population:.0%` and
 #   {glue:text}`three-parts/chaosnli-m/paper/original_share_population:.0%`), over random halves {glue:text}`three-parts/chaosnli-s/paper/random_share_label:.0%` and
-#   {glue:text}`three-parts/chaosnli-m/paper/random_share_label:.0%`, with protocol clean {glue:text}`three-parts/chaosnli-s/clean/share_label:.0%` and
+#   {glue:text}`three-parts/chaosnli-m/paper/random_share_label:.0%`, with disjoint validation {glue:text}`three-parts/chaosnli-s/clean/share_label:.0%` and
 #   {glue:text}`three-parts/chaosnli-m/clean/share_label:.0%`, for isotonic regression {glue:text}`iso_chaosnli_s:.0%` and {glue:text}`iso_chaosnli_m:.0%`. The largest of
 #   them is {glue:text}`largest_share:.0%`.
 # - The label part is small but not nothing: its interval excludes zero in {glue:text}`three-parts/label_clear:d` of {glue:text}`three-parts/sets:d` sets ({glue:text}`three-parts/label_clear_refit:d` with the fits inside), and votes are
@@ -499,7 +499,7 @@ S, M = ({name: np.mean([crossfitted[key][name] for key in crossfitted if key[0] 
 largest = sum(crossfitted[key]["gap_population"] > max(crossfitted[key]["gap_label"], crossfitted[key]["gap_objective"]) for key in language)
 points = [
     f"On ChaosNLI the population is the largest part of the gap in {largest} of {len(language)} sets: {S['gap_population']:.3f} of {S['gap']:.3f} on ChaosNLI-S and "
-    f"{M['gap_population']:.3f} of {M['gap']:.3f} on ChaosNLI-M, cross-fitted, with protocol paper. With protocol clean it is larger still.",
+    f"{M['gap_population']:.3f} of {M['gap']:.3f} on ChaosNLI-M, cross-fitted, with overlapping validation. With disjoint validation it is larger still.",
     f"Votes instead of their majority gain {S['gap_label']:.4f} and {M['gap_label']:.4f}. The Brier score instead of the NLL gains {S['gap_objective']:.4f} and "
     f"{M['gap_objective']:.4f}.",
     "Before asking for votes, ask for labels from the population that the probabilities will be used on. Then ask for votes.",

@@ -16,6 +16,8 @@ from pypdf import PdfWriter
 from pypdf.generic import NameObject, TextStringObject
 from site_tools import ROOT, SETTLED, browser, pages
 
+from calib.data.whole import write_whole
+
 ORIGIN = "http://book.invalid/"  # answered from the folder of the site: nothing leaves the machine
 MATHJAX = "_static/mathjax/tex-chtml.js"
 SCALE = 0.8
@@ -126,9 +128,7 @@ def print_pdf(html, output):
     _name_bookmarks(pdf.root_object["/Outlines"], titles)
     if left := list(titles):
         raise ValueError(f"{html}: expected a bookmark for every heading, found none for {left}")
-    part = output.with_name(output.name + ".part")
-    pdf.write(part)
-    part.replace(output)
+    write_whole({output: pdf.write})
 
 
 def _name_bookmarks(parent, titles):

@@ -4,57 +4,16 @@ It holds nothing of anyone else: no text, no image, no label. Who reads it joins
 """
 
 import json
-import os
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
 from calib.data.registry import DataUnavailable
+from calib.data.whole import write_whole
 from calib.predictions import Predictions
 
 FIELDS = ("ids", "logits", "split", "class_names")
-
-
-def write_whole(files):
-    """Write files of one folder, all whole or none: each is filled beside its path, then all are put in place.
-
-    Killed between two of them, the last is missing: where it is, the others are of the same run.
-
-    Parameters
-    ----------
-    files : dict of Path to callable
-        Each is called with an open binary file.
-    """
-    *_, last = files
-    scratch = {path: path.with_name(f"{path.name}.{os.getpid()}.part") for path in files}
-    last.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        for path, write in files.items():
-            _fill(path, scratch[path], write)
-        if len(files) > 1:
-            last.unlink(missing_ok=True)
-        for path, whole in scratch.items():
-            whole.replace(path)
-    finally:
-        for rest in scratch.values():
-            rest.unlink(missing_ok=True)
-    folder = os.open(last.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
-
-
-def _fill(path, scratch, write):
-    try:
-        with open(scratch, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        error.filename = error.filename or str(path)  # a full disk does not say for which file
-        raise
 
 
 def check_output(path, checkpoint=None):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from calib.data.examples import write_whole
+from calib.data.whole import write_whole
 
 FORMAT = "calib-checkpoint-1"
 UNREADABLE = (

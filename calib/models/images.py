@@ -11,9 +11,9 @@ import numpy as np
 from tqdm import tqdm
 
 from calib.data.cifar10 import CIFAR10_CLASSES, PER_CLASS, jpeg_train, original_half
-from calib.data.examples import write_whole
 from calib.data.readers import load_npy
 from calib.data.registry import REGISTRY, DataUnavailable, data_folder, read
+from calib.data.whole import write_whole
 
 ARCHIVE = "cifar10/cifar10-jpeg.zip"
 LABELS = "cifar10/cifar10_test_set_original_labels.npy"

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from calib.checks import as_count
-from calib.data.examples import write_whole
 from calib.data.sst2_table import CLASSES, dump
+from calib.data.whole import write_whole
 from calib.models.hub import HubRepository, fetch
 from calib.models.text import load, logits_of
 from calib.predictions import Predictions

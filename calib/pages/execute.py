@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from calib.data import data_folder
+from calib.data.whole import write_whole
 from calib.pages import record as results
 from calib.pages.parameters import defaults_of
 from calib.pages.provenance import provenance
@@ -129,9 +130,7 @@ def write(notebook, output):
     """Write a notebook, whole or not at all."""
     import nbformat
 
-    part = output.with_name(output.name + ".part")
-    nbformat.write(notebook, part)
-    part.replace(output)
+    write_whole({output: lambda file: file.write((nbformat.writes(notebook) + "\n").encode())})
 
 
 def defaults(source):

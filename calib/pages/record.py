@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from calib.data.whole import write_whole
+
 GLUE = "application/papermill.record/text/plain"
 
 
@@ -145,9 +147,7 @@ def save(results, path):
     """Write results with sorted keys, whole or not at all."""
     path = Path(path)
     text = json.dumps(results, indent=1, sort_keys=True, allow_nan=False) + "\n"
-    scratch = path.with_name(path.name + ".part")
-    scratch.write_text(text, encoding="utf-8")
-    scratch.replace(path)
+    write_whole({path: lambda file: file.write(text.encode())})
 
 
 def _plain(key, value):

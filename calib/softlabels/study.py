@@ -7,6 +7,9 @@ from calib.checks import as_clusters
 from calib.data.sets import load_soft_labels, set_of
 from calib.predictions import Predictions, count_overlap
 
+VALIDATION = {"paper": "overlapping", "clean": "disjoint"}
+"""What the validation set of a protocol is, in words."""
+
 
 @dataclass(frozen=True, eq=False)
 class Study:
@@ -102,7 +105,7 @@ def load_study(dataset, model, seed, protocol="paper", folder=None):
     -------
     Study
     """
-    if protocol not in ("paper", "clean"):
+    if protocol not in VALIDATION:
         raise ValueError(f'protocol: expected "paper" or "clean", got {protocol!r}')
     validation, soft, n_missing = load_soft_labels(dataset, model, seed, folder)
     validation = validation if protocol == "paper" else validation.without(soft.ids)
