@@ -15,7 +15,7 @@ from calib.checks import (
     as_logits,
     as_targets,
 )
-from calib.probabilities import shift
+from calib.probabilities import moments, shift
 from calib.reliability import assign_bins, bin_edges
 from calib.temperature import fit_temperature
 
@@ -67,6 +67,18 @@ def temperature_interval(logits, targets, level=0.95, clusters=None):
     >>> round(low, 2), round(high, 2)
     (3.25, 17.11)
     """
+    return fit_with_interval(logits, targets, level, clusters)[1:]
+
+
+def fit_with_interval(logits, targets, level=0.95, clusters=None):
+    """Fit of `fit_temperature` by NLL and the ends of its `temperature_interval`, which see, with one fit for both.
+
+    Examples
+    --------
+    >>> fit, low, high = fit_with_interval([[6.0, 0.0]] * 40, [0] * 30 + [1] * 10)
+    >>> round(fit.temperature, 2), round(low, 2), round(high, 2)
+    (5.46, 3.25, 17.11)
+    """
     fit = fit_temperature(logits, targets)
     logits = as_logits(logits)
     targets = as_targets(targets, *logits.shape)
@@ -86,7 +98,7 @@ def temperature_interval(logits, targets, level=0.95, clusters=None):
         units = "rows" if clusters is None else "clusters"
         raise ValueError(f"targets: expected {units} that differ, got the same best temperature from each")
     half = quantile * deviation
-    return float(1 / (centre + half)), float(1 / (centre - half)) if centre > half else np.inf
+    return fit, float(1 / (centre + half)), float(1 / (centre - half)) if centre > half else np.inf
 
 
 def mean_difference_interval(a, b, level=0.95):
@@ -234,16 +246,14 @@ def _estimating_equation(logits, targets, beta):
     step = max(1, BLOCK // logits.shape[1])
     for rows in (slice(start, start + step) for start in range(0, len(logits), step)):
         margins = shift(logits[rows])
-        p = np.exp(beta * margins)
-        p /= p.sum(axis=1, keepdims=True)
-        margins[np.isneginf(margins)] = 0  # a masked class: p is 0, and so is its weight in the target
-        mean = (p * margins).sum(axis=1)
+        _, mean, variance = moments(beta * margins)
+        margins[np.isneginf(margins)] = 0  # a masked class: its weight in the target is 0
         if targets.ndim == 1:
             at_target = np.take_along_axis(margins, targets[rows, None], axis=1)[:, 0]
         else:
             at_target = (targets[rows] * margins).sum(axis=1)
-        scores[rows] = mean - at_target
-        curvature += (p * (margins - mean[:, None]) ** 2).sum()
+        scores[rows] = mean / beta - at_target
+        curvature += variance.sum() / beta**2
     return scores, curvature / len(logits)
 
 

@@ -7,6 +7,7 @@ one on few numbers, is in float64 throughout. Nothing of the size of the logits 
 import numpy as np
 
 from calib.checks import as_matrix, as_targets, refuse_nonfinite
+from calib.probabilities import moments
 from calib.tiles import FEW_CLASSES, each, tiles
 
 BURIED = -1e30  # a logit so far below the largest is a masked class: no temperature gives it any probability
@@ -127,16 +128,9 @@ class Objective:
         return at_target
 
     def _nll(self, i, beta):
-        scaled = self._margins(i) * self.dtype.type(beta)
-        weights = np.exp(scaled)
-        if self.masked[i]:
-            scaled[np.isneginf(scaled)] = 0
-        total = np.add.reduce(weights, axis=self.axis).astype(np.float64, copy=False)
-        weights *= scaled
-        mean = np.add.reduce(weights, axis=self.axis) / total
-        weights *= scaled
-        variance = np.add.reduce(weights, axis=self.axis) / total - mean * mean
-        return np.add.reduce(np.log(total)), np.add.reduce(mean) / beta, np.add.reduce(variance) / beta**2
+        found = moments(self._margins(i) * self.dtype.type(beta), self.axis, self.masked[i])
+        log_total, mean, variance = (np.add.reduce(of_rows) for of_rows in found)
+        return log_total, mean / beta, variance / beta**2
 
     def _brier(self, i, beta):
         margins, targets = self._margins(i).astype(np.float64, copy=False), self.targets[self.tiles[i]]

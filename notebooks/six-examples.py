@@ -53,6 +53,7 @@ from calib.pages.record import glue, record
 from calib.pages.show import show, table
 from calib.plots import COLOURS, label, log_axis, reliability_diagram
 from calib.reliability import assign_bins
+from calib.sweep import sweep_bins, sweep_temperatures
 
 plt.style.use("calib.paper")
 
@@ -325,8 +326,8 @@ glue(company=f"what changed is which rows share a bin (moved: {', '.join(moved)}
 
 # %%
 curve_t = temperatures[::5]
+ece_curve = sweep_temperatures(data.logits, data.labels, curve_t, edges)["ece"]
 curves = [top_label(softmax(data.logits, t), data.labels)[0] for t in curve_t]
-ece_curve = np.array([ece(c, correct, edges) for c in curves])
 members = np.array([assign_bins(c, np.array(edges)) for c in curves])
 changes = (
     np.flatnonzero((members[1:] != members[:-1]).any(axis=1)) + 1
@@ -404,15 +405,11 @@ show(
 bin_counts = np.arange(1, max_bins + 1)
 middle_edge = len(edges) // 2
 positions = np.linspace(edges[middle_edge - 1], edges[middle_edge + 1], 1001)[1:-1]
+moved_edges = [[*edges[:middle_edge], x, *edges[middle_edge + 1 :]] for x in positions]
 by_count, by_edge = {}, {}
 for name, confidence in (("t1", confidence_t1), ("fitted", confidence_fitted)):
-    by_count[name] = np.array(
-        [ece(confidence, correct, bins=int(m)) for m in bin_counts]
-    )
-    moved_edges = [
-        [*edges[:middle_edge], x, *edges[middle_edge + 1 :]] for x in positions
-    ]
-    by_edge[name] = np.array([ece(confidence, correct, bins) for bins in moved_edges])
+    by_count[name] = sweep_bins(confidence, correct, bin_counts.tolist())
+    by_edge[name] = sweep_bins(confidence, correct, moved_edges)
 
 # %% tags=["hide-input"]
 brier_t1, brier_fitted = (brier(softmax(data.logits, t), data.labels) for t in (1.0, temperature))

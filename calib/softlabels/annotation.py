@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib.checks import as_count, as_logits, as_names, as_probabilities, as_targets
+from calib.checks import as_count, as_logits, as_names, as_probabilities, as_targets, as_temperature
 from calib.curves import TEMPERATURES, lowest, score_curves
-from calib.intervals import temperature_interval
-from calib.probabilities import softmax
+from calib.intervals import fit_with_interval
+from calib.probabilities import moments, shift
 from calib.softlabels.votes import as_counts, count_votes, refuse_unvoted
-from calib.temperature import fit_temperature
 
 
 @dataclass(frozen=True)
@@ -103,8 +102,8 @@ def fit_temperature_to_votes(logits, votes, items=None, class_names=None, cluste
     counts = count_votes(votes, items, class_names) if hasattr(votes, "keys") else as_counts(votes, logits.shape)
     refuse_unvoted(counts, items)
     shares = counts / counts.sum(axis=1, keepdims=True)
-    low, high = temperature_interval(logits, shares, level, clusters)
-    return VoteFit(fit_temperature(logits, shares).temperature, low, high, len(logits), int(counts.sum()))
+    fit, low, high = fit_with_interval(logits, shares, level, clusters)
+    return VoteFit(fit.temperature, low, high, len(logits), int(counts.sum()))
 
 
 def draw_votes(distributions, votes_per_item, draws=200, seed=113):
@@ -229,7 +228,9 @@ def vote_variance(logits, votes, temperature):
         raise ValueError(f"votes: expected at least two items, got {len(votes)}")
     if number.min() < 2:
         raise ValueError(f"votes: expected at least two on every item, got {number.min()} in row {number.argmin()}")
-    centred = logits - (softmax(logits, temperature) * logits).sum(axis=1, keepdims=True)
+    margins = shift(logits)
+    _, mean, _ = moments(margins / as_temperature(temperature))
+    centred = margins - temperature * mean[:, None]
     means = (votes * centred).sum(axis=1) / number
     spread = (votes * (centred - means[:, None]) ** 2).sum(axis=1) / (number - 1)
     return max(float(means.var(ddof=1) - (spread / number).mean()), 0.0), float(spread.mean())
