@@ -87,7 +87,7 @@ def declared_edges(confidence, bins):
     if isinstance(bins, EqualMass):
         return _equal_mass_edges(confidence, bins.n_bins)
     if isinstance(bins, int) or np.ndim(bins) == 0:
-        edges = _equal_width(as_count(bins, "bins"), confidence.dtype)[0]
+        edges = _equal_width(as_count(bins, "bins"), confidence.dtype)
         _refuse_collapsed(edges, f"{bins} equal-width bins")
         return edges
     edges = as_floats("bins", bins, 1)
@@ -113,15 +113,10 @@ def _refuse_collapsed(edges, declared):
 
 @lru_cache(maxsize=64)
 def _equal_width(n_bins, dtype):
-    """Edges of equal-width bins; where the bins start, with none after the last; slightly more than their number.
-
-    That factor is None where it would not be near enough.
-    """
+    """Edges of equal-width bins, the same array at every call."""
     edges = (np.arange(n_bins + 1) / n_bins).astype(dtype)
     edges.flags.writeable = False
-    starts = np.append(edges[:-1], np.inf).astype(dtype)
-    rounding = 4 * np.finfo(dtype).eps
-    return edges, starts, dtype.type(n_bins * (1 + rounding)) if n_bins * rounding < 0.5 else None
+    return edges
 
 
 def _equal_mass_edges(confidence, n_bins):
@@ -138,11 +133,15 @@ def assign_bins(confidence, edges):
 
     A confidence is compared with the edges rounded to its own type: float32 0.7 starts the bin at 7/10.
     """
-    equal, starts, factor = _equal_width(len(edges) - 1, edges.dtype)
-    if factor is None or (edges is not equal and not np.array_equal(edges, equal)):
+    n_bins, rounding = len(edges) - 1, 4 * np.finfo(edges.dtype).eps
+    equal = _equal_width(n_bins, edges.dtype)
+    equally_wide = edges is equal or np.array_equal(edges, equal)
+    if not equally_wide or n_bins * rounding > 0.5:
         return np.searchsorted(edges[1:-1], confidence, side="right")
-    members = (confidence * factor).astype(np.intp)  # the bin, or the one above
-    members -= confidence < starts.take(members, mode="clip")
+    # A product, rounded up, is quicker than a search: it gives the bin, or the one above, whose start is then too high.
+    members = (confidence * edges.dtype.type(n_bins * (1 + rounding))).astype(np.intp)
+    np.minimum(members, n_bins - 1, out=members)
+    members -= confidence < edges.take(members)
     return members
 
 

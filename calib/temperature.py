@@ -169,15 +169,16 @@ def _unidentified(problem, objective, bounds):
 
 
 def _newton(problem, bounds):
-    """Newton's iteration on the derivative of the NLL by 1/T, kept inside a bracket of its root.
+    """Newton's iteration on the derivative of the NLL by beta = 1/T, kept inside a bracket of its root.
 
-    It stops before a step whose error, by its quadratic convergence, is below the precision of the result.
+    A step that would leave the bracket goes to the bound of T that it passes, if that was never tried, and else to
+    the middle of the bracket. The last step is taken unseen: by quadratic convergence no further one would count.
     """
     low, high = 1 / bounds[1], 1 / bounds[0]
     if problem.at_target == 0:  # every target is at a row maximum: sharper is better, without end
         return _result(high, [(high, *problem.nll(high)[1:3])], bounds)
     beta = min(max(_start(problem, bounds), low), high)
-    untried, last, trace = {low, high}, np.inf, []
+    untried, previous, trace = {low, high}, None, []
     while True:
         used, value, slope, curvature = problem.nll(beta)
         beta = beta if beta in (low, high) else used
@@ -187,15 +188,19 @@ def _newton(problem, bounds):
             return _result(beta, trace, bounds)
         step = -slope / curvature if curvature > 0 else -np.sign(slope) * np.inf
         inside = low < beta + step < high
-        error = abs(step) ** 3 / last**2 if np.isfinite(last) else np.inf  # what a step after this one would mend
-        if abs(step) <= problem.resolution * beta or (inside and error <= 1e-13 * beta):
+        if abs(step) <= problem.resolution * beta or (inside and _ends_with(step, previous, beta)):
             return _result(beta + step, trace, bounds, value + slope * step / 2)
         if inside:
-            beta, last = beta + step, abs(step)
+            beta, previous = beta + step, step
             continue
         end = low if beta + step <= low else high
-        beta, last = end if end in untried else np.sqrt(low * high), np.inf
+        beta, previous = end if end in untried else np.sqrt(low * high), None
         untried.discard(end)
+
+
+def _ends_with(step, previous, beta):
+    """Whether the step after this one would be too small to count: steps shrink as the square of the one before."""
+    return previous is not None and abs(step) ** 3 / previous**2 <= 1e-13 * beta
 
 
 def _start(problem, bounds):

@@ -6,6 +6,7 @@ that the authors of SNLI and MNLI distribute, which alone carry the ids by which
 
 import hashlib
 import time
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,36 +20,17 @@ from calib.predictions import Predictions
 from calib.scores import accuracy, nll
 
 
-def train(
-    out,
-    dataset,
-    start,
-    training_file,
-    validation_file,
-    seed=42,
-    epochs=1,
-    examples=10_000,
-    batch_size=16,
-    classes=None,
-    new_head=False,
-    segments=True,
-    revision=None,
-    precision="auto",
-    device="auto",
-    checkpoint=None,
-    save_every=50,
-):
-    """Fine-tune, or go on where the checkpoint stands, then write logits of the validation file and of ChaosNLI.
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    """What decides a fine-tuned network, its training file aside; kept in the checkpoint and in the record.
 
-    Parameters
+    Attributes
     ----------
-    out : path
-        The per-example file to write, ``.npz``, with the run record beside it: see `calib.data.examples`.
     dataset : {"chaosnli-s", "chaosnli-m"}
     start : str
         The checkpoint to begin with: a folder, or a name on the hub.
-    training_file, validation_file : path
-        See `calib.models.pairs.read_pairs`.
+    revision : str, optional
+        Hash of a commit of `start` on the hub.
     seed : int
         Of the choice of examples, their order, dropout and a new head.
     epochs, examples, batch_size : int
@@ -58,16 +40,45 @@ def train(
         Begin with a new last layer, for a checkpoint that does not classify pairs.
     segments : bool
         See `calib.models.text.encode`.
-    revision : str, optional
-        Hash of a commit of `start` on the hub.
     precision : {"auto", "bfloat16", "float32"}
         Of training; logits are always computed in float32.
+    """
+
+    dataset: str
+    start: str
+    revision: str | None = None
+    seed: int = 42
+    epochs: int = 1
+    examples: int = 10_000
+    batch_size: int = 16
+    classes: tuple[str, ...] | None = None
+    new_head: bool = False
+    segments: bool = True
+    precision: str = "auto"
+
+    def __post_init__(self):
+        as_count(self.seed, "seed", minimum=0)
+        for name in ("epochs", "examples", "batch_size"):
+            as_count(getattr(self, name), name)
+
+
+def train(out, training_file, validation_file, device="auto", checkpoint=None, save_every=50, **recipe):
+    """Fine-tune, or go on where the checkpoint stands, then write logits of the validation file and of ChaosNLI.
+
+    Parameters
+    ----------
+    out : path
+        The per-example file to write, ``.npz``, with the run record beside it: see `calib.data.examples`.
+    training_file, validation_file : path
+        See `calib.data.pairs.read_pairs`.
     device : str
         "auto", "cpu", "cuda" or another that torch knows.
     checkpoint : path, optional
         By default `out` with ``.pt``.
     save_every : int
         Batches after which the checkpoint is written, besides after each epoch.
+    **recipe
+        Attributes of a `Recipe`.
 
     Returns
     -------
@@ -78,34 +89,19 @@ def train(
 
     from calib.models import training
 
+    recipe = Recipe(**recipe)
     checkpoint = Path(out).with_suffix(".pt") if checkpoint is None else Path(checkpoint)
     device = training.choose_device(device)
     check_output(out, checkpoint)
-    pairs, validation, soft = read_pairs(training_file), read_pairs(validation_file, True), set_of(dataset).pairs()
-    folder = hub.fetch_model(start, revision)
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(pairs))[: as_count(examples, "examples")])
-    recipe = {
-        "task": "nli",
-        "dataset": dataset,
-        "start": str(start),
-        "revision": revision,
-        "start_sha256": _hashes(folder),
-        "training_sha256": pairs.sha256,
-        "seed": as_count(seed, "seed", minimum=0),
-        "epochs": as_count(epochs, "epochs"),
-        "examples": len(chosen),
-        "batch_size": as_count(batch_size, "batch_size"),
-        "classes": None if classes is None else list(classes),
-        "new_head": new_head,
-        "segments": segments,
-        "tokens": text.MAX_TOKENS,
-        "precision": training.choose_precision(precision, device),
-        "optimiser": "AdamW, learning rate 2e-5, weight decay 0.01",
-        "schedule": "constant",
-    }
-    with torch.random.fork_rng(), training.memory_explained(f"{start} on {device}"):
-        torch.manual_seed(seed)
-        model, tokenizer, order = _classifier(folder, recipe, device)
+    pairs, validation = read_pairs(training_file), read_pairs(validation_file, True)
+    sets = {"validation": validation, "soft": set_of(recipe.dataset).pairs()}
+    folder = hub.fetch_model(recipe.start, recipe.revision)
+    chosen = np.sort(np.random.default_rng(recipe.seed).permutation(len(pairs))[: recipe.examples])
+    precision = training.choose_precision(recipe.precision, device)
+    kept = _as_kept(replace(recipe, examples=len(chosen), precision=precision), folder, pairs)
+    with torch.random.fork_rng(), training.memory_explained(f"{recipe.start} on {device}"):
+        torch.manual_seed(recipe.seed)
+        model, tokenizer, order = classifier = _classifier(folder, kept, device)
         optimiser = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01)
         schedule = torch.optim.lr_scheduler.ConstantLR(optimiser, factor=1.0)
         parts = {"network": model, "optimiser": optimiser, "schedule": schedule}
@@ -113,15 +109,29 @@ def train(
 
         def step(rows):
             sentences = pairs.select(chosen[rows.numpy()])
-            tokens = text.encode(model, tokenizer, *sentences, padding="longest", segments=segments)
-            with training.autocast(device, recipe["precision"]):
+            tokens = text.encode(model, tokenizer, *sentences, padding="longest", segments=recipe.segments)
+            with training.autocast(device, precision):
                 logits = model(**tokens).logits
             logits, target = logits.float(), targets[rows.to(device)]
             return torch.nn.functional.cross_entropy(logits, target), (logits.argmax(dim=1) == target).sum()
 
-        history = training.fit(parts, step, len(chosen), recipe, checkpoint, save_every)
-        sets, ids = {"validation": validation, "soft": soft}, [pairs.ids[i] for i in chosen]
-        return _write(out, (model, tokenizer, order), sets, recipe, history, pairs, ids)
+        history = training.fit(parts, step, len(chosen), kept, checkpoint, save_every)
+        return _write(out, classifier, sets, kept, history, pairs, [pairs.ids[i] for i in chosen])
+
+
+def _as_kept(recipe, folder, pairs):
+    """The recipe as the checkpoint and the record keep it: with what the code decides, and hashes of the files."""
+    return {
+        "task": "nli",
+        **asdict(recipe),
+        "start": str(recipe.start),
+        "classes": None if recipe.classes is None else list(recipe.classes),
+        "start_sha256": _hashes(folder),
+        "training_sha256": pairs.sha256,
+        "tokens": text.MAX_TOKENS,
+        "optimiser": "AdamW, learning rate 2e-5, weight decay 0.01",
+        "schedule": "constant",
+    }
 
 
 def predict(start, out, dataset=None, validation_file=None, classes=None, segments=True, revision=None, device="auto"):

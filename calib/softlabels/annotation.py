@@ -172,7 +172,8 @@ def simulate_annotation(logits, distributions, designs, draws=200, seed=113):
     draws, n, designs = as_count(draws, "draws"), len(logits), list(designs)
     if not designs or any(np.shape(design) != (2,) for design in designs):
         raise ValueError(f"designs: expected pairs, votes per item and items, at least one, got {designs}")
-    numbers, sizes = (sorted({as_count(design[k], "designs") for design in designs}) for k in (0, 1))
+    designs = [(as_count(number, "designs"), as_count(size, "designs")) for number, size in designs]
+    numbers, sizes = (sorted(set(of_designs)) for of_designs in zip(*designs))
     if sizes[-1] > n:
         raise ValueError(f"designs: expected at most {n} items, one per row of the logits, got {sizes[-1]}")
     curves = score_curves(logits, logits.argmax(axis=1), "nll")
@@ -180,17 +181,19 @@ def simulate_annotation(logits, distributions, designs, draws=200, seed=113):
     likely_first = np.argsort(-distributions, axis=1, kind="stable")  # drawing is faster so, for many classes
     distributions, shortfall = (np.take_along_axis(a, likely_first, axis=1) for a in (distributions, shortfall))
     by_items, by_votes = np.random.default_rng(seed).spawn(2)
-    place = by_items.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
-    chosen = {size: (place < size) / size for size in sizes}
-    means = {size: weights @ curves for size, weights in chosen.items()}
-    fits = np.empty((2, len(designs), draws))
+    order = by_items.permuted(np.tile(np.arange(n), (draws, 1)), axis=1)
+    weights = {size: (order < size) / size for size in sizes}  # of each item in each draw, (draws, n)
+    mean_curves = {size: weights[size] @ curves for size in sizes}
+    fitted = {}
     for m, (counts, majority) in zip(numbers, draw_votes(distributions, numbers, draws, by_votes)):
-        costs = np.einsum("dnk,nk->dn", counts, shortfall) / m, shortfall[np.arange(n), majority]
-        for j, (number, size) in enumerate(designs):
-            if number == m:
-                shares = [np.einsum("dn,dn->d", chosen[size], cost) for cost in costs]
-                fits[:, j] = [lowest(means[size] + share[:, None] / TEMPERATURES) for share in shares]
-    return fits[0], fits[1]
+        of_votes = np.einsum("dnk,nk->dn", counts, shortfall) / m
+        of_majority = shortfall[np.arange(n), majority]
+        for size in sizes:
+            if (m, size) in designs:
+                means = [np.einsum("dn,dn->d", weights[size], short) for short in (of_votes, of_majority)]
+                fitted[m, size] = [lowest(mean_curves[size] + mean[:, None] / TEMPERATURES) for mean in means]
+    distribution, majority = zip(*(fitted[design] for design in designs))
+    return np.array(distribution), np.array(majority)
 
 
 def vote_variance(logits, votes, temperature):
