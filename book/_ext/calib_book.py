@@ -76,7 +76,7 @@ def _copying():
 
 def _row(entry):
     name = f"[{entry.name}]({entry.urls[0]})" if entry.urls else f"{entry.name}: {entry.how}"
-    note = ", rows of the file at this address" if entry.content_sha256 else ""
+    note = ", rows of the file at this address" if entry.cut_by else ""
     return f"| {name}{note} | {entry.size:,} | `{(entry.content_sha256 or entry.sha256)[:16]}…` |"
 
 

@@ -1,4 +1,8 @@
-"""What makes pages easy to find and light to load: descriptions, site map, a page for lost readers, no idle scripts."""
+"""What makes pages easy to find and light to load: descriptions, site map, a page for lost readers, no idle scripts.
+
+The extensions that exist for these would not do: a site map of the pages rendered in this build alone, addresses that
+lack the public one, a prefix to be set in a second place.
+"""
 
 import html
 import re

@@ -10,12 +10,10 @@ import pooch
 import requests
 from urllib3.exceptions import MaxRetryError
 
-from calib.data import sst2_table
 from calib.data.registry import REGISTRY, DataUnavailable, data_folder, status
 
 TIMEOUT = 30  # seconds without an answer
 DEADLINE = 600  # seconds for one file
-LARGEST_LOG = 50_000_000  # bytes of a file from which the registered one is cut
 
 
 def fetch(name, unreachable=None):
@@ -71,20 +69,19 @@ def _download(entry, url, target):
     for rest in target.parent.glob(".download-*"):  # of a download that was killed
         if time.time() - rest.stat().st_mtime > DEADLINE:
             shutil.rmtree(rest, ignore_errors=True)
-    limit = LARGEST_LOG if entry.content_sha256 else entry.size
 
     def downloader(address, file, _):
-        _stream(address, file, limit)
+        _stream(address, file, entry.size_at_address or entry.size)
 
     pooch.get_logger().setLevel("ERROR")
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".download-") as scratch:
         known = None if entry.content_sha256 else f"sha256:{entry.sha256}"
         path = Path(pooch.retrieve(url, known, fname=target.name, path=scratch, downloader=downloader))
-        if entry.content_sha256:
-            path.write_bytes(sst2_table.extract(path.read_bytes()))
-            problem = entry.problem(path.read_bytes())
-            if problem:
-                raise ValueError(problem)
+        content = entry.extract(path.read_bytes())
+        problem = entry.problem(content)
+        if problem:
+            raise ValueError(problem)
+        path.write_bytes(content)
         path.replace(target)
 
 

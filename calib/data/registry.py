@@ -5,10 +5,9 @@ import os
 import tomllib
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-
-from calib.data import sst2_table
 
 
 class DataUnavailable(Exception):
@@ -56,6 +55,11 @@ class DataFile:
     sha256 : str
     content_sha256 : str or None
         Where it is set, the content is checked in place of the bytes of the file.
+    cut_by : str or None
+        Module of `calib.data` whose `extract` cuts the file out of the larger one that the addresses give, and whose
+        `problem` checks its content; it is set together with `content_sha256`.
+    size_at_address : int or None
+        Most bytes of that larger file.
     optional : bool
         True where no section of the book needs the file.
     how : str or None
@@ -68,21 +72,30 @@ class DataFile:
     size: int
     sha256: str
     content_sha256: str | None = None
+    cut_by: str | None = None
+    size_at_address: int | None = None
     optional: bool = False
     how: str | None = None
 
     def problem(self, content):
         """Say what is wrong with the bytes of a file, or None if it is the registered one."""
         if self.content_sha256:
-            problem = sst2_table.problem(content, self.content_sha256)
+            problem = self._cutter().problem(content, self.content_sha256)
             own = "a table of other logits, perhaps your own? `calib fit` reads those"
-            cause = own if sst2_table.is_table(content) else likely_cause(content, self.size)
+            cause = own if self._cutter().is_table(content) else likely_cause(content, self.size)
             return problem and f"{problem}, found {len(content):,} bytes ({cause})"
         found = hashlib.sha256(content).hexdigest()
         if found == self.sha256:
             return None
         expected = f"expected {self.size:,} bytes with SHA-256 {self.sha256}"
         return f"{expected}, found {len(content):,} bytes with {found} ({likely_cause(content, self.size)})"
+
+    def extract(self, received):
+        """The bytes of the file, from those that an address gave."""
+        return self._cutter().extract(received) if self.cut_by else received
+
+    def _cutter(self):
+        return import_module(f"calib.data.{self.cut_by}")
 
 
 def load_registry():

@@ -267,7 +267,9 @@ def test_the_sst2_file_is_extracted_from_the_published_log():
 def test_the_sst2_file_is_downloaded_by_way_of_the_published_log(folder, server, rows, outcome):
     """The address gives the larger log; what is kept is the extract, if its content is the registered one."""
     expected = sst2.content_sha256(*sst2.parse(sst2.extract(published_log(ROWS)))[1:])
-    registry.REGISTRY[NAME] = replace(registry.REGISTRY[NAME], content_sha256=expected)
+    registry.REGISTRY[NAME] = replace(
+        registry.REGISTRY[NAME], content_sha256=expected, cut_by="sst2_table", size_at_address=10**6
+    )
     served = published_log(rows) if outcome != "ascending" else published_log([(7, *row[1:]) for row in rows])
     server.folder.joinpath("good").write_bytes(served)
     if outcome == "downloaded":
@@ -295,7 +297,9 @@ def test_the_content_of_the_sst2_file_is_checked_whatever_its_line_ends(folder):
 
 def test_a_table_of_ones_own_is_not_called_a_broken_download(folder):
     content = sst2.extract(published_log([(0, 1, -1.5, 2.5), (1, 0, 3.5, -0.25)]))
-    registry.REGISTRY[NAME] = replace(registry.REGISTRY[NAME], content_sha256="0" * 64, size=38_076)
+    registry.REGISTRY[NAME] = replace(
+        registry.REGISTRY[NAME], content_sha256="0" * 64, cut_by="sst2_table", size=38_076
+    )
     (folder / NAME).write_bytes(content)
     with pytest.raises(DataUnavailable, match="a table of other logits, perhaps your own.*calib fit") as caught:
         registry.read(NAME)
