@@ -35,8 +35,6 @@ build: $(BIN)/.installed
 	@trap 'echo "Interrupted. The same command goes on from there."; exit 130' INT; \
 	$(CACHES) $(BIN)/snakemake --cores $(JOBS) --nolock --rerun-incomplete --quiet rules host reason || \
 		{ echo "error: the book was not built; see above. Run the same command again when it is mended."; exit 1; }
-	@kept=$$(grep -l '"fresh": false' _build/status/*.json) && \
-		echo "Published runs are shown, since data are missing:" $$(basename -a -s .json $$kept) || true
 	@echo "The book is in _build/html/index.html, its numbers in _build/results.json."
 
 test: book ## build the book, then run the tests

@@ -88,6 +88,8 @@ RECORD = Path("book/published")
 LOST = [run for run in KEPT if not (RECORD / "status.json").exists() or not (RECORD / f"{run}.ipynb").exists()]
 if LOST:
     sys.exit(f"error: data are missing for {', '.join(LOST)}, and book/published has no run of it; get the data with `make data`")
+if KEPT and not workflow.output_settings.dryrun:
+    print("Data are missing: the published run is shown of", ", ".join(KEPT), file=sys.stderr)
 
 
 def made_by_other_runs():
