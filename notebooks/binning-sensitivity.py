@@ -39,7 +39,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from calib import reliability_table, softmax, top_label
-from calib.claims.published import printed
+from calib.claims.printed import printed
 from calib.data import load_sst2
 from calib.pages.record import glue, record
 from calib.pages.show import show, table
@@ -518,7 +518,7 @@ record(run, coverage_difference_low=coverage_low, coverage_difference_high=cover
 # says little once the data shift, so the error on the old population is no promise for the new; {cite:t}`minderer2021` find that recent architectures are better calibrated than those of {cite:t}`guo2017`, and check that their
 # comparisons survive other numbers of bins.
 #
-# ## Beside the published numbers
+# ## Beside the printed numbers
 #
 # The article's pool also is a cut of the validation sentences, {glue:text}`article_n:d` of them, ordered by a hash whose key it does not print. Its
 # numbers therefore need not be met, and no key was searched for. What can be asked, of a pool of that size, is whether they are as close as two such pools are. The

@@ -342,7 +342,7 @@ record(RUN, cpu=machine["cpu"], cores=machine["cores"], versions=", ".join(f"{k}
 #
 # - Intervals assume independent rows. Near-duplicates and several items of one premise make them too short.
 # - The interval of a score difference takes the temperature as given; the uncertainty of the fit is not in it.
-# - The published logits are taken as they are. Whether a model run gives them again was not tested where its hub cannot be reached.
+# - The public logits are taken as they are. Whether a model run gives them again was not tested where its hub cannot be reached.
 # - The simulations use a few simple laws. Real logits are none of them.
 # - Timings are those of one machine with {glue:text}`can-you-trust-the-numbers/cores:d` cores.
 #

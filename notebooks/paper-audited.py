@@ -37,7 +37,7 @@ from IPython.display import Markdown
 from scipy.stats import t as student
 
 from calib import brier, ece, fit_temperature, softmax, top_label
-from calib.claims.published import half_up, rows
+from calib.claims.printed import half_up, rows
 from calib.claims.rules import CONTRADICTED, LANGUAGE, NOT_SHOWN, SHOWN, VISION
 from calib.claims.seeds import configurations, named
 from calib.claims.verdicts import decide, name_of, rule_of
@@ -323,7 +323,7 @@ recorded = {
     name: values
     for name, values in load_runs(results_folder, gap_runs).items()
     if "images" not in values
-}  # of published models
+}  # of public models
 pairs, data = {}, {}
 for name in (name for name in recorded if name.endswith("/paper")):
     dataset, model, seed, _ = key_of(name)

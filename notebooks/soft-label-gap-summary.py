@@ -17,7 +17,7 @@
 # again from its per-seed files, and every run of this book is set next to them.
 #
 # :::{admonition} Before you start
-# - **You will** see where our runs, on published logits and on logits of our own training, fall among the paper's own models, and how much seeds matter.
+# - **You will** see where our runs, on public logits and on logits of our own training, fall among the paper's own models, and how much seeds matter.
 # - **You need** the protocol of [](../soft-label-gap.md).
 # - **Time** about five minutes to read, a few seconds to run.
 # :::
@@ -28,7 +28,7 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 
-from calib.claims.published import as_printed, half_up, printed
+from calib.claims.printed import as_printed, half_up, printed
 from calib.data import DATASETS, load_dogah2026
 from calib.data.titles import model_title
 from calib.pages import record as results
@@ -223,12 +223,12 @@ show(
 #   {glue:text}`soft-label-gap-summary/published_cells:d` cells, {glue:text}`soft-label-gap-summary/published_cells_wrong:d` of
 #   them differ from print. Its mean gap is {glue:text}`soft-label-gap-summary/paper_language_gap:.3f` over its {glue:text}`n_language:d` language
 #   configurations and {glue:text}`soft-label-gap-summary/paper_vision_gap:.3f` over its {glue:text}`n_vision:d` vision configurations.
-# - On published logits of other models, with the paper's protocol, the gap on ChaosNLI is
+# - On public logits of other models, with the paper's protocol, the gap on ChaosNLI is
 #   {glue:text}`soft-label-gap-summary/language_gap_low:.3f` to {glue:text}`soft-label-gap-summary/language_gap_high:.3f` over
 #   models and seeds, and {glue:text}`soft-label-gap-summary/vision_gap:.4f` on CIFAR-10H for one ResNet-110. For the {glue:text}`soft-label-gap-summary/trained:d` smaller networks trained here it
 #   is {glue:text}`soft-label-gap-summary/trained_gap_low:.5f` to {glue:text}`soft-label-gap-summary/trained_gap_high:.5f`.
 # - With the soft-labelled examples taken out of the validation set it is {glue:text}`soft-label-gap-summary/clean_gap_low:.3f` to
-#   {glue:text}`soft-label-gap-summary/clean_gap_high:.3f` on ChaosNLI, and larger than with the published protocol in
+#   {glue:text}`soft-label-gap-summary/clean_gap_high:.3f` on ChaosNLI, and larger than with the protocol of the paper in
 #   {glue:text}`soft-label-gap-summary/clean_larger:d` of {glue:text}`soft-label-gap-summary/pairs:d` pairs of model and seed.
 # - The gap is positive in {glue:text}`soft-label-gap-summary/positive:d` of {glue:text}`soft-label-gap-summary/runs:d` runs, the
 #   isotonic gap in {glue:text}`soft-label-gap-summary/iso_positive:d`. These runs hold only

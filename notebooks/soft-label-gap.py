@@ -53,7 +53,7 @@ studies = [
     ["chaosnli-m", "roberta-base", 0],
     ["chaosnli-m", "roberta-base", 1],
     ["chaosnli-m", "roberta-base", 2],
-]  # data set, model and training seed of published predictions
+]  # data set, model and training seed of public predictions
 trained = [
     ["cifar10h", "resnet8", 42],
     ["cifar10h", "resnet8", 123],

@@ -22,7 +22,7 @@
 # - cut a data set by hash, so that anyone can repeat the split from the ids alone;
 # - fit a temperature by bisection with a full trace, and check it with a second solver;
 # - freeze it and score the audit pool before and after;
-# - compare with published values from another split, against the spread over many random splits.
+# - compare with printed values from another split, against the spread over many random splits.
 #
 # **You need** the [six examples](six-examples.ipynb), or the softmax, the NLL and the ECE from elsewhere; NumPy for the code.
 #
@@ -35,7 +35,7 @@ import numpy as np
 from scipy.special import expit
 
 from calib import bisect_temperature, brier, count_overlap, fit_temperature, nll, reliability_table, softmax, top_label
-from calib.claims.published import printed, rows
+from calib.claims.printed import printed, rows
 from calib.data import load_sst2
 from calib.intervals import temperature_interval
 from calib.pages.record import glue, record
@@ -53,7 +53,7 @@ SOURCE = "SST-2 isolated fit"
 #
 # Trying temperatures until a result looks good answers no question. The question here is whether a temperature learned from
 # one set of labelled examples gives better probabilities on other examples of the same kind. The weights of the classifier, its tokenizer and the
-# meaning of its two outputs stay fixed; one number is fitted. The set-up is that of a published article, called the source article below. Its numbers come from
+# meaning of its two outputs stay fixed; one number is fitted. The set-up is that of an article, called the source article below. Its numbers come from
 # another split of the same sentences; they are set beside ours towards the end.
 #
 # The classifier is a DistilBERT {cite:p}`sanh2019` fine-tuned for sentiment. The examples are the
@@ -65,8 +65,8 @@ split_key = "calib-sst2-v1"  # prefix of the hash that orders the sentences
 sizes = [256, 256, 360]  # sentences in the exploration, calibration and audit pool
 bounds = [0.05, 20.0]  # smallest and largest temperature
 steps = 100  # bisections
-n_bins = 10  # equal-width bins of the ECE; the published values used 10
-threshold = 0.9  # confidence from which a prediction counts as confident; the published values used 0.9
+n_bins = 10  # equal-width bins of the ECE; the printed values used 10
+threshold = 0.9  # confidence from which a prediction counts as confident; the printed values used 0.9
 handover_cost = 0.05  # of handing a sentence to a person, in errors
 n_random_splits = 2000  # random splits of the same sizes, and simulated sets of outcomes
 seed = 0  # of the random splits and the simulated outcomes
@@ -419,11 +419,11 @@ for name in ("correct", *kept):
 table("lrrrrrr", ["Quantity", *(f"{pool}, {state}" for pool in ("Exploration", "Calibration", "Audit") for state in ("T = 1", "fitted"))], lines)
 
 # %% [markdown]
-# ## Beside the published values
+# ## Beside the printed values
 #
 # The source article printed the same quantities, for the same checkpoint on the same {glue:text}`sst2-isolated-fit/n:d` sentences, cut into pools of
 # 256, 256 and 360. Its pools are not ours. It ordered the sentences by a hash as well, but does not print the prefix that went into the
-# hash. The published numbers can therefore come out close, not equal.
+# hash. The printed numbers can therefore come out close, not equal.
 #
 # One could try prefixes until the numbers fit. That would prove nothing. A split found in this way is chosen by its
 # outcome; with enough tries some split comes as close as one likes to a set of printed values, whether or not the computation is right. The
@@ -438,7 +438,7 @@ SHORT = {"mean_confidence": "confidence", "at_or_above_0.9": "at90", "wrong_at_o
 
 
 def our_name(row):
-    """Name of our number for a published row: "audit pool T=1", "nll" is audit_nll_t1."""
+    """Name of our number for a printed row: "audit pool T=1", "nll" is audit_nll_t1."""
     pool, _, state = row["where"].partition(" pool")
     quantity = SHORT.get(row["quantity"], row["quantity"])
     return quantity if quantity == "temperature" else "_".join([pool, quantity] + [{"T=1": "t1"}.get(s, s) for s in state.split()])
@@ -609,7 +609,7 @@ for ax, names, quantity in zip(axes, panels, quantities):
     for k, name in enumerate(names):
         colour = COLOURS["t1" if name.endswith("t1") else "fitted"]
         ax.hist(spread[name][1:], cuts, color=colour, alpha=0.35, histtype="stepfilled")
-        pair = {"published": (float(published[name]), "--", 1.36 + 0.4 * k), "here": (numbers[name], "-", 1.16 + 0.4 * k)}
+        pair = {"printed": (float(published[name]), "--", 1.36 + 0.4 * k), "here": (numbers[name], "-", 1.16 + 0.4 * k)}
         for who, (value, style, y) in pair.items():
             side = "right" if value == min(v for v, _, _ in pair.values()) else "left"
             ax.plot([value, value], [0, y * tallest], color=colour, linestyle=style, linewidth=1.6)
@@ -621,7 +621,7 @@ for ax, names, quantity in zip(axes, panels, quantities):
 show(
     fig,
     name="fig-sst2-spread",
-    caption=f"{n_random_splits:,} random splits of the {len(predictions)} sentences into {', '.join(map(str, sizes))}: temperature fitted on the calibration part (n = {sizes[1]}); NLL and ECE with {n_bins} equal-width bins on the audit part (n = {sizes[2]}) at T = 1 (orange) and at the fitted temperature (blue). Dashed lines: published values. Solid lines: the registered split.",
+    caption=f"{n_random_splits:,} random splits of the {len(predictions)} sentences into {', '.join(map(str, sizes))}: temperature fitted on the calibration part (n = {sizes[1]}); NLL and ECE with {n_bins} equal-width bins on the audit part (n = {sizes[2]}) at T = 1 (orange) and at the fitted temperature (blue). Dashed lines: printed values. Solid lines: the registered split.",
     alt="Three panels of histograms with two vertical lines per quantity. " + " ".join(f"{label_of(name)}: 95% of splits from {interval(spread[name][1:])[0]:.3f} to {interval(spread[name][1:])[1]:.3f}, published {float(published[name]):.4f}, here {numbers[name]:.4f}." for names in panels for name in names),
 )
 
@@ -633,7 +633,7 @@ show(
 # {glue:text}`sst2-isolated-fit/temperature_percentile:.1%`. However many digits the solver returns, the
 # choice of the {glue:text}`sst2-isolated-fit/n_calibration:d` sentences moves the temperature by an amount of the order of that standard deviation.
 #
-# Of the {glue:text}`sst2-isolated-fit/n_published:d` published values, {glue:text}`sst2-isolated-fit/n_published_inside:d` lie within the central 95% of the random splits; of our
+# Of the {glue:text}`sst2-isolated-fit/n_published:d` printed values, {glue:text}`sst2-isolated-fit/n_published_inside:d` lie within the central 95% of the random splits; of our
 # values for the same quantities, {glue:text}`sst2-isolated-fit/n_ours_inside:d`. The quantities depend on each other (correct predictions
 # and accuracy are one quantity, and few errors go with a low NLL), so these are not {glue:text}`sst2-isolated-fit/n_published:d` separate checks. Two of them deserve
 # a closer look.
@@ -655,7 +655,7 @@ show(
 #
 # ## From sentences to logits
 #
-# This page starts from published logits. It runs no neural network: the logits were computed elsewhere, on a CPU in float32, and are read from a file
+# This page starts from public logits. It runs no neural network: the logits were computed elsewhere, on a CPU in float32, and are read from a file
 # whose content is checked by hash. The forward pass can be repeated:
 #
 # ```bash
@@ -695,7 +695,7 @@ show(
 #   {glue:text}`sst2-isolated-fit/audit_at90_fitted:d` times), not what it predicts.
 # - The solvers agree to {glue:text}`sst2-isolated-fit/solver_difference:.0e`; the choice of the split moves the temperature by a standard deviation of
 #   {glue:text}`sst2-isolated-fit/splits_temperature_sd:.2f`. Report the second.
-# - {glue:text}`sst2-isolated-fit/n_published_inside:d` of {glue:text}`sst2-isolated-fit/n_published:d` values published for another split lie in the central 95% of random splits.
+# - {glue:text}`sst2-isolated-fit/n_published_inside:d` of {glue:text}`sst2-isolated-fit/n_published:d` values printed for another split lie in the central 95% of random splits.
 # - The ECE goes from {glue:text}`sst2-isolated-fit/audit_ece10_t1:.4f` to {glue:text}`sst2-isolated-fit/audit_ece10_fitted:.4f`. Exact confidences would show
 #   {glue:text}`sst2-isolated-fit/ideal_ece_fitted:.4f` on average on these {glue:text}`sst2-isolated-fit/n_audit:d` sentences, and as much as observed in
 #   {glue:text}`sst2-isolated-fit/ideal_ece_fitted_at_least:.1%` of the draws. The published {glue:text}`sst2-isolated-fit/published_audit_ece10_fitted:.4f` after scaling is at

@@ -46,7 +46,7 @@ import numpy as np
 from scipy.stats import ttest_1samp
 
 from calib import brier, nll, softmax
-from calib.claims.published import half_up
+from calib.claims.printed import half_up
 from calib.claims.rules import rises_with_size
 from calib.claims.seeds import configurations, ordered_pairs
 from calib.data import load_dogah2026
@@ -393,7 +393,7 @@ families = {
     "trained here": ({name: np.concatenate([v[name] for v in over_seeds.values()]) for name in ("T_hard", "T_oracle", "gap")}, "other", "o"),
     "trained here, augmented validation": ({name: np.concatenate([v[name] for v in of_augmented.values()]) for name in ("T_hard", "T_oracle", "gap")}, "other", "s"),
     "Dogah (2026)": ({name: np.concatenate([v[name] for v in paper.values()]) for name in ("T_hard", "T_oracle", "gap")}, "neutral", "o"),
-    "ResNet-110, published logits": ({name: np.array([published[name]]) for name in ("T_hard", "T_oracle", "gap")}, "neutral", "D"),
+    "ResNet-110, public logits": ({name: np.array([published[name]]) for name in ("T_hard", "T_oracle", "gap")}, "neutral", "D"),
 }
 hollow = "trained here, augmented validation", "Dogah (2026)"
 fig, ax = plt.subplots(figsize=(7.2, 4.2))

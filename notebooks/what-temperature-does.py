@@ -43,7 +43,7 @@ from calib import (
     softmax,
     top_label,
 )
-from calib.claims.published import printed
+from calib.claims.printed import printed
 from calib.pages.record import glue, record
 from calib.pages.show import show, table
 from calib.plots import COLOURS, label, log_axis, reliability_diagram
@@ -139,7 +139,7 @@ expected = {quantity: printed(source, where, quantity) for quantity in here}
 table("lrr", ["Quantity", "Published", "This run"], [[name, expected[q], f"{here[q]:.{len(expected[q].split('.')[1])}f}"] for name, q in zip(names, here)])
 
 # %% [markdown]
-# With the default parameters this is the set-up of a published experiment, whose printed values stand beside ours. The grid of {glue:text}`what-temperature-does/grid_steps:d` values from {glue:text}`what-temperature-does/grid_low:.1f` to {glue:text}`what-temperature-does/grid_high:.1f` gives $T =$ {glue:text}`what-temperature-does/temperature:.2f`. The continuous optimum, found by Newton's method ({glue:text}`what-temperature-does/iterations:d` evaluations), is {glue:text}`what-temperature-does/temperature_continuous:.4f` with standard error {glue:text}`what-temperature-does/standard_error:.3f`: the true value lies {glue:text}`what-temperature-does/errors_off:.1f` standard errors away. The NLL goes from {glue:text}`what-temperature-does/nll_t1:.3f` to {glue:text}`what-temperature-does/nll_fitted:.3f`.
+# With the default parameters this is the set-up of an experiment, whose printed values stand beside ours. The grid of {glue:text}`what-temperature-does/grid_steps:d` values from {glue:text}`what-temperature-does/grid_low:.1f` to {glue:text}`what-temperature-does/grid_high:.1f` gives $T =$ {glue:text}`what-temperature-does/temperature:.2f`. The continuous optimum, found by Newton's method ({glue:text}`what-temperature-does/iterations:d` evaluations), is {glue:text}`what-temperature-does/temperature_continuous:.4f` with standard error {glue:text}`what-temperature-does/standard_error:.3f`: the true value lies {glue:text}`what-temperature-does/errors_off:.1f` standard errors away. The NLL goes from {glue:text}`what-temperature-does/nll_t1:.3f` to {glue:text}`what-temperature-does/nll_fitted:.3f`.
 #
 # Division by a positive number keeps the order of the logits, so {glue:text}`what-temperature-does/argmax_changes:d` of {glue:text}`what-temperature-does/n:,d` predicted classes change and the accuracy stays {glue:text}`what-temperature-does/accuracy:.3f`. The mean confidence moves from {glue:text}`what-temperature-does/mean_confidence_t1:.3f` to {glue:text}`what-temperature-does/mean_confidence_fitted:.3f`, beside that accuracy. {numref}`fig-known-temperature` shows the same bin by bin.
 

@@ -1,4 +1,4 @@
-"""The ledger in the book: a line that counts the verdicts, and a table of every published value, with a filter."""
+"""The ledger in the book: a line that counts the verdicts, and a table of every printed value, with a filter."""
 
 from collections import Counter
 from html import escape
@@ -8,7 +8,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from calib.claims.ledger import VERDICTS, ledger
-from calib.claims.published import rows
+from calib.claims.printed import rows
 from calib.pages import record as results
 
 PAGE = "ledger"
@@ -38,7 +38,7 @@ class Ledger(SphinxDirective):
 
     def address(self, page, anchor=""):
         if page not in self.env.found_docs:
-            raise self.error(f"published.csv: expected a page of the book as place, got {page!r}")
+            raise self.error(f"printed.csv: expected a page of the book as place, got {page!r}")
         same = page == self.env.docname
         uri = "" if same else self.env.app.builder.get_relative_uri(self.env.docname, page)
         return f"{uri}#{anchor}" if anchor else uri
@@ -52,7 +52,7 @@ class Summary(Ledger):
 
     def run(self):
         entries = self.entries()
-        line = nodes.paragraph("", "", nodes.strong("", str(len(entries))), nodes.Text(" published values"))
+        line = nodes.paragraph("", "", nodes.strong("", str(len(entries))), nodes.Text(" printed values"))
         for verdict in VERDICTS:
             found = [row for row in entries if row["verdict"] == verdict]
             mark = "; " if len(line) > 2 else ": "
@@ -84,7 +84,7 @@ class Table(Ledger):
         heads = [nodes.entry("", nodes.paragraph("", head), classes=column_class(name)) for name, head in HEADS.items()]
         group += nodes.thead("", nodes.row("", *heads))
         group += nodes.tbody("", *(self.row(row) for row in entries))
-        region = '<div class="ledger-scroll" role="region" aria-label="All published values" tabindex="0">'
+        region = '<div class="ledger-scroll" role="region" aria-label="All printed values" tabindex="0">'
         table = nodes.table("", group, classes=["ledger", "colwidths-auto"])
         return [html(filter_form(entries)), html(region), table, html("</div>")]
 

@@ -1,8 +1,8 @@
-"""The ledger: every published value beside the one that a build computed, with a verdict."""
+"""The ledger: every printed value beside the one that a build computed, with a verdict."""
 
 from decimal import Decimal
 
-from calib.claims.published import NUMBER, as_printed
+from calib.claims.printed import NUMBER, as_printed
 
 VERDICTS = {
     "exact": "Equal to the printed value in every digit.",
@@ -21,14 +21,14 @@ ROUNDING = 1e-14
 
 
 def ledger(results, rows):
-    """Every published row with what a build has for it.
+    """Every printed row with what a build has for it.
 
     Parameters
     ----------
     results : dict
         As in ``results.json``: {run: {name: value}}.
     rows : list of dict
-        As `calib.claims.published.rows` gives them.
+        As `calib.claims.printed.rows` gives them.
 
     Returns
     -------

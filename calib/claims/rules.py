@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib.claims.published import NUMBER, as_printed, half_up
+from calib.claims.printed import NUMBER, as_printed, half_up
 from calib.claims.seeds import SCALES, named, ordered_pairs, trend_p
 from calib.data.titles import model_title
 from calib.reliability import wilson_interval

@@ -43,7 +43,7 @@ def decide(rows, claims):
     rows : list of dict
         As `calib.data.load_dogah2026` gives them.
     claims : list of dict
-        Rows of ``published.csv`` of kind "claim".
+        Rows of ``printed.csv`` of kind "claim".
 
     Returns
     -------
@@ -55,7 +55,7 @@ def decide(rows, claims):
 
 
 def name_of(claim):
-    """Name under which the verdict of a claim is recorded: its row of ``published.csv`` says ``claims/<name>``."""
+    """Name under which the verdict of a claim is recorded: its row of ``printed.csv`` says ``claims/<name>``."""
     return claim["ours"].removeprefix("claims/")
 
 

@@ -1,6 +1,6 @@
 """Run the pinned DistilBERT on the SST-2 validation set: logits per sentence, as in the published file.
 
-Both come from the Hugging Face hub, each file at a fixed revision and with a known SHA-256. The published logits were
+Both come from the Hugging Face hub, each file at a fixed revision and with a known SHA-256. The public logits were
 made in float32 on a CPU, with eager attention, every sentence padded to 128 tokens; so are these.
 """
 

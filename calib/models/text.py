@@ -211,7 +211,7 @@ def encode(model, tokenizer, *texts, padding="max_length", segments=True):
     padding : {"max_length", "longest"}
         Pad to 128 tokens, or to the longest of these texts.
     segments : bool
-        False leaves ``token_type_ids`` out, as some published code does.
+        False leaves ``token_type_ids`` out, as some public code does.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The ledger says of every published value what came out, and its page shows each row, with and without a script."""
+"""The ledger says of every printed value what came out, and its page shows each row, with and without a script."""
 
 import functools
 from html.parser import HTMLParser
@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from calib.claims.ledger import VERDICTS, ledger
-from calib.claims.published import as_printed, half_up, rows
+from calib.claims.printed import as_printed, half_up, rows
 from calib.pages import record as results
 from conftest import HTML, ROOT
 from ledger import minus, row_id
@@ -267,7 +267,7 @@ def test_a_link_to_a_hidden_row_shows_it(page):
 
 @pytest.mark.site
 def test_on_a_phone_the_table_scrolls_inside_its_frame(page):
-    frame = page.get_by_role("region", name="All published values")
+    frame = page.get_by_role("region", name="All printed values")
     assert frame.evaluate("frame => frame.scrollWidth > frame.clientWidth && frame.clientWidth <= 360")
     frame.focus()
     page.keyboard.press("ArrowRight")

@@ -10,7 +10,7 @@ import pytest
 
 from calib import audit
 from calib.claims import rules
-from calib.claims.published import rows
+from calib.claims.printed import rows
 from calib.claims.rules import CONTRADICTED, JUDGED_M, NOT_SHOWN, SHOWN
 from calib.claims.seeds import SCALES, configurations, ordered_pairs, trend_p
 from calib.claims.verdicts import BERT_LARGE_S, RULES, decide, name_of

@@ -73,7 +73,7 @@ def test_the_wheel_holds_the_package_with_its_data_files_and_nothing_else(wheel)
         for path in (ROOT / "calib").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert {"calib/data/registry.toml", "calib/claims/published.csv", "calib/paper.mplstyle"} <= expected
+    assert {"calib/data/registry.toml", "calib/claims/printed.csv", "calib/paper.mplstyle"} <= expected
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     assert names == expected
 

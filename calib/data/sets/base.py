@@ -61,7 +61,7 @@ class SoftLabelSet:
         return np.array(list(self.votes().values())).argmax(axis=1)
 
     def predictions(self, model, seed):
-        """Published predictions: the validation set with labels, and logits of the soft-labelled examples by id."""
+        """Public predictions: the validation set with labels, and logits of the soft-labelled examples by id."""
         raise NotImplementedError
 
     def validation_labels(self, ids):
@@ -77,7 +77,7 @@ class SoftLabelSet:
         return [self.cluster(name) for name in ids]
 
     def published(self, model, seed):
-        """`SoftLabelData` from the published predictions of a model and seed."""
+        """`SoftLabelData` from the public predictions of a model and seed."""
         validation, logits = self.predictions(model, seed)
         return SoftLabelData(validation, *self._with_votes(logits))
 

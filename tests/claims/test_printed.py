@@ -1,4 +1,4 @@
-"""Every published value that is fully determined comes out to every printed digit."""
+"""Every printed value that is fully determined comes out to every printed digit."""
 
 from fractions import Fraction
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calib import accuracy, ece, fit_temperature, nll, reliability_table, softmax, top_label
-from calib.claims.published import KINDS, half_up, printed, rows
+from calib.claims.printed import KINDS, half_up, printed, rows
 from calib.data import DATASETS, load_dogah2026
 from calib.data.titles import model_title
 

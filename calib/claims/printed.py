@@ -1,4 +1,4 @@
-"""What the sources print: values that this book answers for, claims, settings (``published.csv``).
+"""What the sources print: values that this book answers for, claims, settings (``printed.csv``).
 
 The first five columns say what is printed. The others say what answers for it: ``ours``, the names of results, one for
 each number in ``printed``; ``place``, a page of the book and the section that computes them; ``note``, a remark.
@@ -21,13 +21,13 @@ KINDS = {
 
 
 def rows():
-    """All rows of ``published.csv``: dicts with source, where, quantity, printed, kind, ours, place, note."""
-    with files("calib.claims").joinpath("published.csv").open(encoding="utf-8", newline="") as file:
+    """All rows of ``printed.csv``: dicts with source, where, quantity, printed, kind, ours, place, note."""
+    with files("calib.claims").joinpath("printed.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def printed(source, where, quantity):
-    """One published value, as printed.
+    """One printed value, as printed.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def printed(source, where, quantity):
     key = (source, where, quantity)
     found = [row["printed"] for row in rows() if (row["source"], row["where"], row["quantity"]) == key]
     if len(found) != 1:
-        raise KeyError(f"published.csv: expected one row {key}, found {len(found)}")
+        raise KeyError(f"printed.csv: expected one row {key}, found {len(found)}")
     return found[0]
 
 
