@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+from functools import lru_cache
 
 import numpy as np
 
@@ -44,8 +45,9 @@ def load_npy(content):
         raise DataUnavailable(f"expected an array of numbers in npy format, got: {error}") from error
 
 
+@lru_cache(maxsize=8)  # studies share files
 def load_json_lines(content):
-    """Read one JSON value per line; lines that are none, or that nest without end, are refused."""
+    """Read one JSON value per line, to be kept as they are; lines that are none, or nest without end, are refused."""
     values = []
     for number, line in enumerate(content.splitlines(), start=1):
         if not line.strip():

@@ -37,6 +37,7 @@ ORDERS = {
 ISOTONIC_PARTS = ("iso_gap_population", "iso_gap_label", "iso_gap")
 GRID = np.geomspace(0.4, 16, 187)
 """Temperatures of the resampled fits, in steps of 2%."""
+NEAR = 20  # points of the grid to each side: temperatures up to 1.5 times higher or lower
 _ENDS = f"temperatures from {GRID[0]:g} to {GRID[-1]:g}"
 
 
@@ -258,7 +259,7 @@ def weighted_fits(fits):
 
     A fit at an end of the grid is an error: the best temperature may lie beyond it.
     """
-    temperatures = [lowest(weighted_means(*fit), GRID) for fit in fits]
+    temperatures = [_fit_near(*fit) for fit in fits]
     for step, found in zip(STEPS, temperatures):
         at_end = np.isclose(found[:, None], GRID[[0, -1]]).any(axis=1)
         if at_end.any():
@@ -269,10 +270,21 @@ def weighted_fits(fits):
     return temperatures
 
 
+def _fit_near(weights, curves):
+    """Temperatures (r,): near the lowest point of the mean curve where all are inside there, else on the whole grid."""
+    centre = int(curves.mean(axis=0).argmin())
+    near = slice(max(centre - NEAR, 0), centre + NEAR + 1)
+    found = lowest(weighted_means(weights, curves[:, near]), GRID[near])
+    at_end = np.isclose(found[:, None], GRID[near][[0, -1]]).any()
+    return lowest(weighted_means(weights, curves), GRID) if at_end else found
+
+
 def scores_at(temperatures, weights, curves):
     """Mean score of weighted rows at each of the temperatures, (r, steps), from the curves (n, m) of the rows."""
-    means = weighted_means(weights, curves)
-    return np.column_stack([values_at(means, np.broadcast_to(T, len(means)), GRID) for T in temperatures])
+    low, high = (extreme(np.concatenate(temperatures)) for extreme in (np.min, np.max))
+    used = slice(max(np.searchsorted(GRID, low) - 3, 0), np.searchsorted(GRID, high) + 3)  # a cubic needs two beside
+    means, grid = weighted_means(weights, curves[:, used]), GRID[used]
+    return np.column_stack([values_at(means, np.broadcast_to(T, len(means)), grid) for T in temperatures])
 
 
 def part_intervals(scores, names=PARTS):
