@@ -8,12 +8,16 @@ import hashlib
 import logging
 import os
 import shlex
+import shutil
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 from calib.data.registry import data_folder
+from calib.pages import origin
 from calib.pages.edition import restore
+from calib.pages.origin import digest
 from calib.pages.runs import load_runs
 
 RUNS = load_runs()
@@ -28,10 +32,6 @@ BIN = shlex.quote(str(Path(sys.executable).parent))
 
 def paths_of(run):
     return [str(data_folder() / file.name) for file in RUNS[run].files]
-
-
-def digest(*paths):
-    return hashlib.sha256(b"".join(hashlib.sha256(Path(path).read_bytes()).digest() for path in paths)).hexdigest()
 
 
 def headings():
@@ -67,6 +67,7 @@ def says_what_to_do(record):
     return not record.getMessage().startswith(("RuleException", "WorkflowError:\nAt least one job"))
 
 
+shell.prefix(origin.held("_build/.lock"))
 LOGGER = logging.getLogger("snakemake.logging")
 if not workflow.output_settings.dryrun:
     LOGGER.handlers[0].setLevel(logging.WARNING)
@@ -80,7 +81,6 @@ for pattern in (pattern for run in RUNS.values() for pattern in run.reads):  # S
 MISSING = {name: run.missing for name, run in RUNS.items()}
 FRESH = [run for run in RUNS if not MISSING[run]]
 KEPT = [run for run in RUNS if MISSING[run]]
-PROGRAM = digest(*PACKAGE, LOCK)
 
 if KEPT and os.environ.get("STRICT"):
     sys.exit("error: STRICT is set and data are missing for: " + ", ".join(KEPT))
@@ -90,6 +90,29 @@ if LOST:
     sys.exit(f"error: data are missing for {', '.join(LOST)}, and book/published has no run of it; get the data with `make data`")
 if KEPT and not workflow.output_settings.dryrun:
     print("Data are missing: the published run is shown of", ", ".join(KEPT), file=sys.stderr)
+
+
+@cache
+def made_from(run):
+    """Digest of all that the page of a run is made from."""
+    if MISSING[run]:
+        return digest(RECORD / f"{run}.ipynb", RECORD / "status.json")
+    return digest(*PACKAGE, LOCK, RUNS[run].source, *paths_of(run), *RUNS[run].repository_files())
+
+
+CHECKED = [f"{run}={made_from(run)}" for run in RUNS]
+SEALS = "_build/html.json"
+for run in RUNS:
+    problem = origin.problem(RUNS[run], made_from(run))
+    if problem:
+        print(f"{problem}: {run} runs again", file=sys.stderr)
+    if problem is not None:  # Snakemake makes anew what is missing on the way to what it was asked for
+        for path in (RUNS[run].status, RUNS[run].numbers, "_build/results.json"):
+            Path(path).unlink(missing_ok=True)
+if Path("_build/html/index.html").exists() and (problem := origin.site_problem("_build/html", SEALS)):
+    print(f"{problem}: the site is built again", file=sys.stderr)
+    Path("_build/html/index.html").unlink()
+    shutil.rmtree("_build/site", ignore_errors=True)
 
 
 def made_by_other_runs():
@@ -136,7 +159,7 @@ rule execute:
     params:
         data=lambda w: " ".join(f"--data {shlex.quote(file.name)}" for file in RUNS[w.run].files),
         options=lambda w: RUNS[w.run].options,
-        fingerprint=lambda w: PROGRAM + digest(RUNS[w.run].source, *paths_of(w.run), *RUNS[w.run].repository_files()),
+        made_from=lambda w: made_from(w.run),
     wildcard_constraints:
         run=anything(FRESH),
     log:
@@ -145,7 +168,7 @@ rule execute:
         "run {wildcards.run}"
     shell:
         "{PYTHON} -m calib run {input.notebook} --output {output.page} --numbers {output.numbers} --strict"
-        " --status {output.status} {params.data} {params.options} > /dev/null 2> {log}"
+        " --status {output.status} --made-from {params.made_from} {params.data} {params.options} > /dev/null 2> {log}"
 
 
 rule published:
@@ -158,14 +181,14 @@ rule published:
         status="_build/status/{run}.json",
     params:
         reason=lambda w: shlex.quote(f"{', '.join(MISSING[w.run])} could not be had. `make data` gets the data."),
-        fingerprint=lambda w: digest(f"book/published/{w.run}.ipynb", "book/published/status.json"),
+        made_from=lambda w: made_from(w.run),
     wildcard_constraints:
         run=anything(KEPT),
     message:
         "keep {wildcards.run}, the published run: data are missing"
     shell:
         "{PYTHON} -m calib published {input.record} --output {output.page} --numbers {output.numbers}"
-        " --status {output.status} --reason {params.reason}"
+        " --status {output.status} --made-from {params.made_from} --reason {params.reason}"
 
 
 rule results:
@@ -173,10 +196,12 @@ rule results:
         [run.numbers for run in RUNS.values()],
     output:
         "_build/results.json",
+    params:
+        checked=CHECKED,
     message:
         "write {output}"
     shell:
-        "{PYTHON} -m calib merge {input} --output {output}"
+        "{PYTHON} -m calib check {params.checked} && {PYTHON} -m calib merge {input} --output {output}"
 
 
 # Where only the text of a page changed, Sphinx renders that page alone. What other pages show too, be it numbers,
@@ -193,18 +218,21 @@ rule site:
     output:
         "_build/html/index.html",
     params:
-        fingerprint=PROGRAM + digest(*PROSE, *CONFIG),
-        frame=PROGRAM + digest(*CONFIG, *FRAME) + headings(),
+        made_from=digest(*PACKAGE, LOCK, *PROSE, *CONFIG),
+        checked=CHECKED,
+        frame=digest(*PACKAGE, LOCK, *CONFIG, *FRAME) + headings(),
     log:
         "_build/logs/site.log",
     message:
         "build the site"
     shell:
         """
+        {PYTHON} -m calib check {params.checked}
         frame="{params.frame} $(cat book/notebooks/*.ipynb {input.numbers} | sha256sum)"
         [ "$(cat _build/site/frame 2> /dev/null)" = "$frame" ] || rm -rf _build/site
         {BIN}/jupyter-book build book --path-output _build/site --config _config.yml --toc "$PWD/_toc.yml" \
             -W --keep-going -q > {log} 2>&1 || {{ rm -rf _build/site; exit 1; }}
         echo "$frame" > _build/site/frame
         rm -rf _build/html && cp -r _build/site/_build/html _build/html && cp {input.numbers} _build/html/
+        {PYTHON} -c "from calib.pages.origin import seal_site; seal_site('_build/html', '{SEALS}')"
         """

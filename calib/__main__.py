@@ -135,7 +135,9 @@ def run(
         Path | None, typer.Option(help="where time, memory, versions and data hashes go, as JSON")
     ] = None,
     data: Annotated[list[str] | None, typer.Option(help="a data file that the status names")] = None,
+    made_from: Annotated[str | None, typer.Option(help="digest of what the run reads, kept in the status")] = None,
     strict: Annotated[bool, typer.Option(help="refuse a notebook whose cells warn")] = False,
+    cell_seconds: Annotated[int, typer.Option(min=1, help="longest time for one cell")] = 1200,
 ):
     """Execute one notebook with parameters; its output appears only if every cell ran."""
     from calib.data import data_folder
@@ -151,7 +153,7 @@ def run(
     except (NotebookError, ValueError) as error:
         _fail(f"{notebook}: {error}")
     try:
-        recorded = execute(notebook, output, values, numbers, status, files, warnings=not strict)
+        recorded = execute(notebook, output, values, numbers, status, files, made_from, not strict, cell_seconds)
     except (NotebookError, OSError) as error:
         _fail(error)
     count = sum(len(names) for names in recorded.values())
@@ -172,13 +174,15 @@ def published(
     numbers: Annotated[Path, typer.Option(help="where its recorded numbers go, as JSON")],
     status: Annotated[Path, typer.Option(help="where time, memory, versions and data hashes go, as JSON")],
     reason: Annotated[str, typer.Option(help="why there is no fresh run")],
+    made_from: Annotated[str | None, typer.Option(help="digest of what the page is made from")] = None,
 ):
     """Use a published notebook in place of a fresh run, with a note on the page that says so and why."""
     from calib.pages.edition import reuse
+    from calib.pages.execute import NotebookError
 
     try:
-        reuse(record, output, numbers, status, reason)
-    except OSError as error:
+        reuse(record, output, numbers, status, reason, made_from)
+    except (NotebookError, OSError) as error:
         _fail(error)
 
 
@@ -201,15 +205,23 @@ def publish():
 
 @app.command()
 def verify():
-    """Compare every number of the last build with the published record; run in the root of the checkout."""
+    """Compare every number and page of the last build with the published record; run in the root of the checkout."""
+    import jupytext
+    import nbformat
+
     from calib.pages import record as results
     from calib.pages.runs import load_runs
-    from calib.pages.verify import TOLERANCES, compare
+    from calib.pages.verify import TOLERANCES, compare, unlike_results, unlike_source, unlike_texts
 
     try:
         runs = load_runs()
         old = [run.name for run in runs.values() if not results.load(run.status)["fresh"]]
-        published, fresh = (results.load(Path(folder) / "results.json") for folder in ("book/published", "_build"))
+        published, fresh = (results.load_numbers(f"{folder}/results.json") for folder in ("book/published", "_build"))
+        texts = []
+        for run in runs.values():
+            page, now = (nbformat.read(path, as_version=4) for path in (f"book/published/{run.name}.ipynb", run.page))
+            found = [unlike_results(page, published), unlike_source(page, jupytext.read(run.source))]
+            texts += [f"{run.name}, {text}" for text in [*filter(None, found), *unlike_texts(page, now)]]
     except (OSError, ValueError) as error:
         _fail(error)
     if old:
@@ -229,7 +241,15 @@ def verify():
         _fail(
             f"{len(beyond)} of {len(differences)} numbers differ from the published record by more than their tolerance"
         )
-    typer.echo(f"All {len(differences)} numbers of the build are those of the published record.")
+    if texts:
+        _fail(
+            f"{len(texts)} texts differ from the published record; if they were changed on purpose, `make publish`:\n"
+            + "\n".join(texts[:20])
+        )
+    typer.echo(
+        f"All {len(differences)} numbers of the build are those of the published record, and its {len(runs)} pages say "
+        "the same."
+    )
 
 
 @app.command()
@@ -244,6 +264,20 @@ def merge(
         results.save(results.merge(map(results.load, parts)), output)
     except (OSError, ValueError) as error:
         _fail(error)
+
+
+@app.command()
+def check(made_from: Annotated[list[str], typer.Argument(help="run=digest of what it reads, for each run")]):
+    """Make sure that the output of each run is what it wrote, from what is here now; run in the root."""
+    from calib.pages.origin import problem
+    from calib.pages.runs import load_runs
+
+    runs = load_runs()
+    for name, expected in (pair.split("=") for pair in made_from):
+        found = problem(runs[name], expected)
+        if found is not None:
+            Path(runs[name].status).unlink(missing_ok=True)  # then it runs again
+            _fail(f"{found or f'{runs[name].page} was made from other files'}; run `make book` again")
 
 
 @app.command()

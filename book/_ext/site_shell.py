@@ -91,3 +91,12 @@ def write_sitemap(app, exception):
     lines = [f"<url><loc>{html.escape(address)}</loc></url>" for address in addresses]
     head = '<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
     (Path(app.outdir) / "sitemap.xml").write_text("\n".join([head, *lines, "</urlset>\n"]), encoding="utf-8")
+
+
+def early_style(app):
+    """Put the style of notebooks in place before pages are written, so that their first build names its digest too."""
+    from myst_nb.sphinx_ext import add_global_html_resources
+
+    if app.builder.format == "html":
+        (Path(app.outdir) / "_static").mkdir(parents=True, exist_ok=True)
+        add_global_html_resources(app, None)

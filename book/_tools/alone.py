@@ -16,5 +16,11 @@ try:
 except BlockingIOError:
     print("another build is at work in this folder; waiting for it to end", file=sys.stderr, flush=True)
     fcntl.flock(handle, fcntl.LOCK_EX)
+with open(f"{lock}.jobs", "w") as jobs:  # held by each job of a build, also by one that outlived its scheduler
+    try:
+        fcntl.flock(jobs, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("a job of a build that was killed is still at work; waiting for it to end", file=sys.stderr, flush=True)
+        fcntl.flock(jobs, fcntl.LOCK_EX)
 os.set_inheritable(handle, True)  # held until the command and all that it started have ended
 os.execvp(command[0], command)  # noqa: S606

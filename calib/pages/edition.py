@@ -5,11 +5,12 @@ from pathlib import Path
 
 from calib.pages import record as results
 from calib.pages.execute import NotebookError, write
+from calib.pages.origin import digest, seal
 
 NOTE = "published-run"  # id of the cell that says that a page shows a published run
 
 
-def reuse(record, output, numbers, status, reason):
+def reuse(record, output, numbers, status, reason, made_from=None):
     """Put a published notebook in the place of a fresh run, with a note under its title that says so and why.
 
     Parameters
@@ -20,10 +21,15 @@ def reuse(record, output, numbers, status, reason):
         As in `calib.pages.execute.execute`.
     reason : str
         Why there is no fresh run.
+    made_from : str, optional
+        See `calib.pages.origin`.
     """
     import nbformat
 
     record, output = Path(record), Path(output)
+    about = results.load(record.with_name("status.json"))[record.stem]
+    if digest(record) != about.pop("page", None):
+        raise NotebookError(f"{record}: changed since it was published; get it back with `git checkout {record}`")
     notebook = nbformat.read(record, as_version=4)
     cell = nbformat.v4.new_markdown_cell(
         f":::{{warning}}\nThis page shows the published run, not a fresh one: {reason}\n:::"
@@ -32,8 +38,8 @@ def reuse(record, output, numbers, status, reason):
     notebook.cells.insert(1, cell)
     output.parent.mkdir(parents=True, exist_ok=True)
     results.save(results.collect(notebook), numbers)
-    results.save({**results.load(record.with_name("status.json"))[record.stem], "fresh": False}, status)
     write(notebook, output)
+    results.save(about | {"fresh": False} | seal(made_from, output, numbers), status)
 
 
 def install_cell(run, origin):
@@ -102,6 +108,7 @@ def publish(runs, pages, numbers, statuses, record, address=""):
         shutil.copy(path, fresh)
     for run in filter(lambda run: address and runs[run].stands_alone, runs):
         _insert(install_cell(runs[run], f"git+{address}@{status[run]['commit']}"), fresh / f"{run}.ipynb")
+    status = {run: state | {"page": digest(fresh / f"{run}.ipynb")} for run, state in status.items()}
     results.save(status, fresh / "status.json")
     if record.exists():
         record.rename(old)
@@ -149,4 +156,6 @@ def _fresh(run, pages, statuses):
         raise NotebookError(f"{run}: expected a fresh run, found a published one; get the data with `make data`")
     if status["changed"]:
         raise NotebookError(f"{run}: ran from files that are not committed; commit them, then `make clean publish`")
-    return status
+    if digest(pages / f"{run}.ipynb") != status["wrote"]["page"]:
+        raise NotebookError(f"{pages / run}.ipynb: changed since its run wrote it; run `make book` first")
+    return {name: value for name, value in status.items() if name not in ("made_from", "wrote")}

@@ -12,18 +12,31 @@ from pathlib import Path
 from calib.data import data_folder
 from calib.data.whole import write_whole
 from calib.pages import record as results
+from calib.pages.origin import seal
 from calib.pages.parameters import defaults_of
 from calib.pages.provenance import provenance
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 HOMES = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")  # the home may be read-only
+CELL_SECONDS = 1200
+LARGEST_OUTPUT = 20_000_000  # characters that one cell may show, encoded
 
 
 class NotebookError(Exception):
     """A notebook could not be run: names the notebook, the cell and the reason."""
 
 
-def execute(source, output, parameters=None, numbers=None, status=None, data=None, warnings=False):
+def execute(
+    source,
+    output,
+    parameters=None,
+    numbers=None,
+    status=None,
+    data=None,
+    made_from=None,
+    warnings=False,
+    cell_seconds=CELL_SECONDS,
+):
     """Execute a percent-format notebook with papermill and keep it as a clean ``.ipynb``.
 
     Parameters
@@ -40,8 +53,12 @@ def execute(source, output, parameters=None, numbers=None, status=None, data=Non
         Where to save, as JSON, how the run came about: see `calib.pages.provenance`.
     data : dict of str to path, optional
         The data files that the status names.
+    made_from : str, optional
+        Digest of what the run reads, kept in the status: see `calib.pages.origin`.
     warnings : bool
         Keep what a cell writes to its error stream; by default it is an error.
+    cell_seconds : int
+        Longest time for one cell.
 
     Returns
     -------
@@ -51,7 +68,8 @@ def execute(source, output, parameters=None, numbers=None, status=None, data=Non
     Raises
     ------
     NotebookError
-        For an unknown parameter, a missing ``parameters`` cell, or a cell that fails or warns.
+        For an unknown parameter, a missing ``parameters`` cell, or a cell that fails, warns, takes longer than it may
+        or shows more than `LARGEST_OUTPUT`.
     """
     import jupytext
 
@@ -63,7 +81,7 @@ def execute(source, output, parameters=None, numbers=None, status=None, data=Non
     _check_parameters(source, parameters)
     output.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    executed = clean(_run_all_cells(source, notebook, parameters))
+    executed = clean(_run_all_cells(source, notebook, parameters, cell_seconds))
     seconds = time.monotonic() - started
     if not warnings:
         _refuse_warnings(source, executed)
@@ -74,41 +92,60 @@ def execute(source, output, parameters=None, numbers=None, status=None, data=Non
     _resolve_numbers(source, executed)
     if numbers:
         results.save(recorded, numbers)
-    if status:
-        results.save(provenance(source, parameters, data or {}, seconds, _peak_mb()), status)
     write(executed, output)
+    if status:  # the last to be written: it seals the others
+        about = provenance(source, parameters, data or {}, seconds, _peak_mb())
+        results.save(about | seal(made_from, output, numbers), status)
     return recorded
 
 
-def _run_all_cells(source, notebook, parameters):
+def _run_all_cells(source, notebook, parameters, cell_seconds):
     """Run a notebook with papermill, in its own folder; its numbers must not depend on threads or on a home."""
-    import nbformat
     import papermill
-    from nbclient.exceptions import DeadKernelError
+    from nbclient.exceptions import CellTimeoutError, DeadKernelError
     from papermill.exceptions import PapermillExecutionError
+
+    begun = []
+
+    def begin(cell, cell_index):
+        if cell.cell_type == "code":
+            begun.append(cell_index)
+
+    def end(cell, cell_index, execute_reply):
+        size = sum(len(json.dumps(output)) for output in cell.outputs)
+        if size > LARGEST_OUTPUT:
+            raise NotebookError(
+                f"{source}: cell {len(begun)} shows {size / 1e6:.0f} MB, expected at most {LARGEST_OUTPUT / 1e6:.0f} "
+                "in one cell; show less, or write it to a file"
+            )
 
     with tempfile.TemporaryDirectory(prefix="calib-run-") as scratch:
         environment = {**dict.fromkeys(THREADS, "1"), **dict.fromkeys(HOMES, scratch), "PYTHONHASHSEED": "0"}
         environment |= _own_kernel(Path(scratch)) | _own_style(Path(scratch))
         os.environ.update(environment, CALIB_DATA=str(data_folder()))  # inherited by the kernel
-        partial = Path(scratch) / "executed.ipynb"
         try:
-            papermill.execute_notebook(
+            return papermill.execute_notebook(
                 notebook,
-                str(partial),
+                None,
                 parameters,
                 cwd=str(source.parent),
                 kernel_name="python3",
                 progress_bar=False,
                 extra_arguments=["--log-level=CRITICAL"],
                 shutdown_kernel="immediate",
+                request_save_on_cell_execute=False,
+                execution_timeout=cell_seconds,
+                on_cell_start=begin,
+                on_cell_executed=end,
             )
         except PapermillExecutionError as error:
             raise NotebookError(_failure(source, error)) from None
         except DeadKernelError as error:
-            done = sum(cell.get("execution_count") is not None for cell in nbformat.read(partial, as_version=4).cells)
-            raise NotebookError(f"{source}: the kernel died in cell {done + 1}; out of memory?") from error
-        return nbformat.read(partial, as_version=4)
+            raise NotebookError(f"{source}: the kernel died in cell {len(begun)}; out of memory?") from error
+        except CellTimeoutError:
+            raise NotebookError(
+                f"{source}: cell {len(begun)} took longer than {cell_seconds} s; give it more with --cell-seconds"
+            ) from None
 
 
 def _own_kernel(folder):

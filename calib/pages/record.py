@@ -128,13 +128,45 @@ def merge(parts):
 def load(path):
     """Read results that a build saved: {run: {name: value}}."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))
+        text = Path(path).read_text(encoding="utf-8")
+        found = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse_constant)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{path}: expected what a build saved, found no file; run `make book`") from error
     except ValueError as error:
         raise ValueError(f"{path}: expected JSON that a build saved, found something else ({error})") from error
     if not isinstance(found, dict):
         raise ValueError(f"{path}: expected names and values, found {type(found).__name__}")
+    return found
+
+
+def _once(pairs):
+    """The object of these names and values; a name that stands twice would hide one of them."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)!r} stands twice")
+    return found
+
+
+def _refuse_constant(text):
+    raise ValueError(f"{text} is no number")
+
+
+def load_numbers(path):
+    """Read results as `load` does, and refuse what is no result: nothing at all, or a value that `record` refuses.
+
+    Raises
+    ------
+    ValueError
+    """
+    found = load(path)
+    for run, values in found.items():
+        if not isinstance(values, dict):
+            raise ValueError(f"{path}: {run}: expected names and values, found {type(values).__name__}")
+        for name, value in values.items():
+            _plain(f"{path}: {run}/{name}", value)
+    if not any(found.values()):
+        raise ValueError(f"{path}: expected numbers, found none")
     return found
 
 

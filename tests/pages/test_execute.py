@@ -14,6 +14,7 @@ import pytest
 from calib.pages import record as results
 from calib.pages.edition import reuse
 from calib.pages.execute import NotebookError, clean, execute
+from calib.pages.origin import digest
 
 ROOT = Path(__file__).parents[2]
 
@@ -196,6 +197,22 @@ def test_a_kernel_that_dies_is_named_with_its_cell(notebook, tmp_path):
         execute(notebook, tmp_path / "page.ipynb")
 
 
+def test_a_cell_that_takes_too_long_is_named_with_the_limit(notebook, tmp_path):
+    notebook.write_text(NOTEBOOK.replace('print("two")', "import time; time.sleep(60)"), encoding="utf-8")
+    with pytest.raises(
+        NotebookError, match=r"small.py: cell \d took longer than 2 s; give it more with --cell-seconds"
+    ):
+        execute(notebook, tmp_path / "page.ipynb", cell_seconds=2)
+    assert not (tmp_path / "page.ipynb").exists()
+
+
+def test_a_cell_that_shows_too_much_is_named_with_its_size(notebook, tmp_path):
+    notebook.write_text(NOTEBOOK.replace('print("two")', 'print("x" * 30_000_000)'), encoding="utf-8")
+    with pytest.raises(NotebookError, match=r"small.py: cell \d shows 30 MB, expected at most 20 in one cell"):
+        execute(notebook, tmp_path / "page.ipynb")
+    assert not (tmp_path / "page.ipynb").exists()
+
+
 def test_a_number_recorded_twice_names_the_notebook(notebook, tmp_path):
     text = NOTEBOOK.replace('print("two")', 'record("small", value=1)')
     notebook.write_text(text, encoding="utf-8")
@@ -223,13 +240,18 @@ def fake_page(folder, name, **values):
 
 def test_a_published_page_says_so_and_keeps_its_numbers(tmp_path):
     fake_page(tmp_path / "record", "run", value=1.5)
-    results.save({"run": {"seconds": 2.0, "fresh": True}}, tmp_path / "record/status.json")
+    page = digest(tmp_path / "record/run.ipynb")
+    results.save({"run": {"seconds": 2.0, "fresh": True, "page": page}}, tmp_path / "record/status.json")
     targets = tmp_path / "pages/run.ipynb", tmp_path / "run.json", tmp_path / "status.json"
     reuse(tmp_path / "record/run.ipynb", *targets, "no data.")
     page = nbformat.read(tmp_path / "pages/run.ipynb", as_version=4)
     assert "published run, not a fresh one: no data." in page.cells[1].source
     assert results.load(tmp_path / "run.json") == {"run": {"value": 1.5}}
-    assert results.load(tmp_path / "status.json") == {"seconds": 2.0, "fresh": False}
+    status = results.load(tmp_path / "status.json")
+    assert (status["seconds"], status["fresh"]) == (2.0, False)
+    fake_page(tmp_path / "record", "run", value=1.75)
+    with pytest.raises(NotebookError, match="run.ipynb: changed since it was published"):
+        reuse(tmp_path / "record/run.ipynb", *targets, "no data.")
 
 
 # -- the notebooks of the book on a perturbed input give other numbers

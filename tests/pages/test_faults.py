@@ -18,6 +18,7 @@ from calib.data import data_folder
 from calib.pages import record as results
 from calib.pages.edition import publish, restore
 from calib.pages.execute import NotebookError
+from calib.pages.origin import seal
 from conftest import ALONE, build, fill, killed_at, start
 
 
@@ -156,7 +157,8 @@ def pages(folder, **values):
     for name, value in values.items():
         fake_page(folder / "pages", name, value=value)
         (folder / "status").mkdir(exist_ok=True)
-        results.save({"fresh": True, "changed": False}, folder / f"status/{name}.json")
+        status = {"fresh": True, "changed": False} | seal(None, folder / f"pages/{name}.ipynb")
+        results.save(status, folder / f"status/{name}.json")
     results.save({name: {"value": value} for name, value in values.items()}, folder / "results.json")
     return folder / "results.json"
 
@@ -200,8 +202,18 @@ def test_a_renewal_of_the_record_killed_at_any_step_is_whole_or_did_not_happen(t
             lambda folder: results.save({"one": {"value": 1.5}}, folder / "results.json"),
             "expected the numbers of the pages",
         ),
+        (
+            lambda folder: fake_page(folder / "pages", "two", value=2.75),
+            "two.ipynb: changed since its run wrote it",
+        ),
     ],
-    ids=["a page is missing", "a page was not freshly run", "not committed", "numbers of another build"],
+    ids=[
+        "a page is missing",
+        "a page was not freshly run",
+        "not committed",
+        "numbers of another build",
+        "a page that was edited",
+    ],
 )
 def test_the_record_is_renewed_only_from_a_complete_fresh_committed_build(tmp_path, break_it, message):
     numbers = pages(tmp_path, one=1.5, two=2.5)
