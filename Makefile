@@ -97,28 +97,29 @@ oldest newest:
 	$(VENV)-$@/bin/python -m calib data || true
 	$(VENV)-$@/bin/python -m pytest -m 'not site and not network'
 
-lock: ## resolve requirements.lock anew (needs uv)
-	uv pip compile --universal --python-version 3.11 --extra book --extra models --extra test --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.lock
+lock: ## resolve requirements.txt anew (needs uv)
+	uv pip compile --universal --python-version 3.11 --extra book --extra models --extra test --generate-hashes --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements.txt
 
 clean: ## delete what the build made; data and environment stay
 	rm -rf _build book/notebooks .snakemake
 
-# The environment holds exactly the lock. With TORCH_INDEX, torch comes from there and its CUDA libraries stay out.
-$(BIN)/.installed: requirements.lock pyproject.toml
+# The environment holds exactly the lock, byte by byte. With TORCH_INDEX, torch comes from there, by version alone, and its
+# CUDA libraries stay out.
+$(BIN)/.installed: requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 ifdef TORCH_INDEX
-	$(BIN)/pip install --index-url $(TORCH_INDEX) $$(grep -E '^torch(vision)?==' requirements.lock)
-	grep -vE '^(torch|torchvision|triton|nvidia-[a-z0-9-]*|cuda-[a-z]*)==' requirements.lock > $(VENV)/without-cuda.txt
-	$(BIN)/pip install -r $(VENV)/without-cuda.txt
+	$(BIN)/pip install --index-url $(TORCH_INDEX) $$(grep -oE '^torch(vision)?==[^ ]+' requirements.txt)
+	awk '/^[^ ]/ {kept = !/^(torch|torchvision|triton|nvidia-[a-z0-9-]*|cuda-[a-z]*)==/} kept' requirements.txt > $(VENV)/without-cuda.txt
+	$(BIN)/pip install --require-hashes -r $(VENV)/without-cuda.txt
 else
-	$(BIN)/pip install -r requirements.lock
+	$(BIN)/pip install --require-hashes -r requirements.txt
 endif
 	$(BIN)/pip install --no-deps --no-build-isolation -e .
 	touch $@
 
 # The peers live in an environment of their own, beside the lock.
-$(VENV)-bench/.installed: requirements.lock pyproject.toml
+$(VENV)-bench/.installed: requirements.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)-bench
-	$(VENV)-bench/bin/pip install -r requirements.lock
+	$(VENV)-bench/bin/pip install --require-hashes -r requirements.txt
 	$(VENV)-bench/bin/pip install --no-build-isolation -e '.[bench]'
 	touch $@

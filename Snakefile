@@ -25,7 +25,7 @@ PACKAGE = sorted(str(path) for path in Path("calib").rglob("*") if path.suffix i
 PROSE = sorted(str(path) for path in Path("book").rglob("*") if path.is_file() and not {"notebooks", "published", "measured", "_tools", "__pycache__"} & set(path.parts))
 FRAME = [path for path in PROSE if not path.endswith(".md")]
 CONFIG = ["_config.yml", "_toc.yml", "notebooks/runs.yaml"]
-LOCK = "requirements.lock"
+LOCK = "requirements.txt"
 PYTHON = shlex.quote(sys.executable)
 BIN = shlex.quote(str(Path(sys.executable).parent))
 

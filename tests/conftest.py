@@ -169,7 +169,7 @@ def small_book(tmp_path):
     for part in ("calib", "book/_ext", "book/_static", "book/_tools", "book/_templates"):
         if (ROOT / part).exists():
             shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
-    for part in ("Snakefile", "_config.yml", "requirements.lock", "book/references.bib"):
+    for part in ("Snakefile", "_config.yml", "requirements.txt", "book/references.bib"):
         shutil.copy(ROOT / part, root / part)
     (root / "notebooks").mkdir()
     for name, scale in (("one", 2), ("two", 3)):

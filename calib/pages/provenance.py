@@ -60,7 +60,7 @@ def circumstances():
         "date": datetime.now(UTC).date().isoformat(),
         "commit": commit,
         "changed": commit is not None
-        and bool(git("status", "--porcelain", "--", "calib", "notebooks", "requirements.lock")),
+        and bool(git("status", "--porcelain", "--", "calib", "notebooks", "requirements.txt")),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "cores": os.cpu_count(),

@@ -30,7 +30,7 @@ def book(tmp_path):
         "book",
         "calib",
         "notebooks",
-        "requirements.lock",
+        "requirements.txt",
     ]
     copy.mkdir()
     for part in [*parts, ".snakemake"]:
@@ -99,7 +99,7 @@ def test_a_new_measurement_runs_the_page_that_shows_it(book):
     assert planned(book) == {"can-you-trust-the-numbers", "results", "site"}
 
 
-@pytest.mark.parametrize("path", ["calib/scores.py", "calib/data/registry.toml", "requirements.lock"])
+@pytest.mark.parametrize("path", ["calib/scores.py", "calib/data/registry.toml", "requirements.txt"])
 def test_a_changed_package_pin_or_lock_runs_everything(book, path):
     with (book / path).open("a", encoding="utf-8") as file:
         file.write("\n# changed\n")

@@ -22,6 +22,7 @@ from calib.__main__ import app
 from calib.pages import record as results
 from calib.pages.edition import collect, install_cell, publish, reuse
 from calib.pages.execute import THREADS
+from calib.pages.origin import seal
 from calib.pages.runs import load_runs
 from conftest import ROOT
 
@@ -134,7 +135,8 @@ def republish(tmp_path):
             notebook = nbformat.read(PUBLISHED / f"{name}.ipynb", as_version=4)
             notebook.cells = [cell for cell in notebook.cells if cell.id != "install"]
             nbformat.write(notebook, pages / f"{name}.ipynb")
-            results.save({"fresh": True, "changed": False, "commit": f"commit-of-{name}"}, statuses / f"{name}.json")
+            status = {"fresh": True, "changed": False, "commit": f"commit-of-{name}"}
+            results.save(status | seal(None, pages / f"{name}.ipynb"), statuses / f"{name}.json")
         results.save(collect(RUNS, pages), tmp_path / "results.json")
         publish(RUNS, pages, tmp_path / "results.json", statuses, record, address)
         return record
@@ -180,7 +182,9 @@ def test_no_published_notebook_installs_from_anywhere_but_the_repository():
 
 # -- the lock, and what the project declares
 
-PINS = [Requirement(line) for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()]
+LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+ENTRIES = LOCK.replace("\\\n", "").splitlines()
+PINS = [Requirement(entry.partition(" --hash=")[0].strip()) for entry in ENTRIES]
 EXTRAS = PROJECT["optional-dependencies"]
 DIRECT = [
     requirement
@@ -224,9 +228,30 @@ def test_the_lock_has_one_version_of_each_package_within_the_bounds_of_the_proje
         assert version != "missing" and requirement.specifier.contains(version), f"{requirement}: {version} in the lock"
 
 
-def test_the_lock_holds_no_address_and_no_option():
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
-    assert "://" not in text and " @ " not in text and not re.search(r"^-", text, flags=re.MULTILINE)
+def test_the_lock_holds_no_address_and_no_option_but_the_hashes_of_each_package():
+    assert "://" not in LOCK and " @ " not in LOCK and not re.search(r"^-", LOCK, flags=re.MULTILINE)
+    for entry in ENTRIES:
+        name, *hashes = re.split(r"\s+--hash=", entry)
+        assert hashes and all(re.fullmatch("sha256:[0-9a-f]{64}", digest) for digest in hashes), name
+
+
+def test_every_command_that_installs_the_lock_asks_for_its_hashes():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    installs = [line for line in makefile.splitlines() if "pip install" in line and " -r " in line]
+    assert len(installs) == 3 and all("--require-hashes" in line for line in installs)
+    assert "--generate-hashes" in makefile
+
+
+def test_the_lock_without_torch_is_the_lock_without_torch(tmp_path):
+    """The program in the Makefile that takes torch and CUDA out leaves whole entries."""
+    program = re.search(r"awk '(.+?)' requirements", (ROOT / "Makefile").read_text(encoding="utf-8"))[1]
+    left = subprocess.run(
+        ["awk", program, ROOT / "requirements.txt"], capture_output=True, text=True, check=True
+    ).stdout
+    kept = {Requirement(e.partition(" --hash=")[0].strip()).name for e in left.replace("\\\n", "").splitlines()}
+    gone = {pin.name for pin in PINS} - kept
+    assert {"torch", "torchvision", "triton"} <= gone and "numpy" in kept
+    assert all(re.match("torch|triton|nvidia-|cuda-", name) for name in gone), gone
 
 
 def test_the_same_versions_of_python_are_named_everywhere():
