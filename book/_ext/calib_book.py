@@ -6,6 +6,7 @@ and, in modules of their own, the box under the title of a notebook page and wha
 
 import hashlib
 from base64 import b64decode
+from html import escape
 from pathlib import Path
 
 import nbformat
@@ -80,6 +81,18 @@ def _row(entry):
     return f"| {name}{note} | {entry.size:,} | `{(entry.content_sha256 or entry.sha256)[:16]}…` |"
 
 
+def built(name, rawtext, text, lineno, inliner, options=None, content=()):
+    """Role for a link to a file at the root of the built site."""
+    env = inliner.document.settings.env
+    root = env.app.builder.get_relative_uri(env.docname, env.config.root_doc).removesuffix("index.html")
+    return [nodes.reference("", text, refuri=root + text)], []
+
+
+def shortened_hash(name, rawtext, text, lineno, inliner, options=None, content=()):
+    """Role for a digest that the style shortens until it has the focus."""
+    return [nodes.raw("", f'<code class="hash" tabindex="0">{escape(text)}</code>', format="html")], []
+
+
 class NotebookFigure(SphinxDirective):
     """A figure of an executed notebook, with its own alt text, under a caption of this page.
 
@@ -145,6 +158,8 @@ def setup(app):
     app.connect("builder-inited", site_shell.early_style)
     app.connect("build-finished", site_shell.write_sitemap)
     app.connect("build-finished", site_shell.serve_all_files)
+    app.add_role("built", built)
+    app.add_role("hash", shortened_hash)
     app.add_directive("data-table", DataTable)
     app.add_directive("notebook-figure", NotebookFigure)
     return {"parallel_read_safe": True}

@@ -51,9 +51,9 @@ def describe_page(app, pagename, templatename, context, doctree):
 
 
 def first_paragraph(doctree):
-    """Text of the first paragraph below the title, cut at a word."""
-    paragraph = next(node for node in doctree.findall(nodes.paragraph) if isinstance(node.parent, nodes.section))
-    text = " ".join(paragraph.astext().split())
+    """Text of the first paragraph below the title, cut at a word; the title where there is none."""
+    paragraphs = (node for node in doctree.findall(nodes.paragraph) if isinstance(node.parent, nodes.section))
+    text = " ".join(next(paragraphs, next(doctree.findall(nodes.title))).astext().split())
     return text if len(text) <= LENGTH else text[:LENGTH].rsplit(" ", 1)[0] + " …"
 
 

@@ -7,6 +7,7 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 from calib.pages.runs import load_runs
+from calib.pages.show import code
 
 KEYS = set("notebook parameters seconds peak_mb date commit changed python platform cores versions data fresh".split())
 
@@ -96,13 +97,8 @@ def data_files(runs):
     for state in runs:
         for item in state["data"].items():
             readers.setdefault(item, []).append(state["run"])
-    hashes = '<code class="hash" tabindex="0">{}</code>'  # the style shortens it until it has the focus
-    lines = [[code(name), hashes.format(digest), ", ".join(names)] for (name, digest), names in sorted(readers.items())]
+    lines = [[code(name), f"{{hash}}`{digest}`", ", ".join(names)] for (name, digest), names in sorted(readers.items())]
     return table(["File", "SHA-256", "Read by"], lines)
-
-
-def code(text):
-    return f"`{text.replace('|', chr(92) + '|')}`"
 
 
 def table(heads, lines):

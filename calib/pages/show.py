@@ -28,6 +28,19 @@ def show(fig, name, caption, alt):
     display(data, metadata={"image/png": {"alt": alt, "caption": caption, "name": name}}, raw=True)
 
 
+def code(text):
+    r"""A text as code of a Markdown table, whatever it holds.
+
+    Examples
+    --------
+    >>> code("a|b"), code("`")
+    ('`a\\|b`', '`` ` ``')
+    """
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    room = " " * ("`" in text)
+    return f"{fence}{room}{text.replace('|', chr(92) + '|')}{room}{fence}"
+
+
 def table(align, heads, rows):
     """A Markdown table for the output of a cell; negative numbers get a minus sign in place of a hyphen.
 

@@ -72,3 +72,35 @@ def test_the_real_configuration_shows_the_repository_where_its_address_is_set_an
 
 def test_the_configuration_of_these_builds_is_the_real_one(small_book):
     assert (small_book / "_config.yml").read_bytes() == (ROOT / "_config.yml").read_bytes()
+
+
+SCRIPT = "<script>alert({})</script>"
+SHOWS_A_FILE = """
+# %%
+from calib.pages.show import table
+
+table("ll", ["Machine", "Word"], [["<script>alert(4)</script>", "<img src=x onerror=alert(5)>"]])
+"""
+
+
+def test_what_comes_from_a_file_brings_no_tags_into_the_site(small_book):
+    """The registry, parameters with backticks, the state of runs, tables: text stays text."""
+    registry = small_book / "calib/data/registry.toml"
+    text = registry.read_text(encoding="utf-8").replace('licence = "MIT"', f"licence = '{SCRIPT.format(1)}'")
+    registry.write_text(text.replace('citation = "', f'citation = "{SCRIPT.format(2)}, '), encoding="utf-8")
+    notebook = small_book / "notebooks/one.py"
+    source = notebook.read_text(encoding="utf-8").replace("scale = 2", 'scale = 2\nword = "plain"')
+    notebook.write_text(source + SHOWS_A_FILE, encoding="utf-8")
+    runs = {"one": {"notebook": "one", "parameters": {"word": f"`{SCRIPT.format(3)}``|"}}, "two": {"notebook": "two"}}
+    (small_book / "notebooks/runs.yaml").write_text(yaml.safe_dump(runs), encoding="utf-8")
+    index = f"{INDEX}\n```{{data-table}}\n```\n\n```{{status-table}} runs\n```\n\n{SCRIPT.format(6)}\n\n```{{bibliography}}\n```\n\n"
+    (small_book / "book/index.md").write_text(index + "In {built}`results.json`.\n", encoding="utf-8")
+    (small_book / "book/raw-data.md").write_text("# Raw data\n", encoding="utf-8")
+    with (small_book / "_toc.yml").open("a", encoding="utf-8") as contents:
+        contents.write("  - file: raw-data\n")
+    build(small_book)
+    pages = page(small_book) + page(small_book, "notebooks/one")
+    for number in (1, 2, 3, 4, 6):
+        assert f"<script>alert({number})" not in pages and f"alert({number})" in pages, number
+    assert "<img src=x" not in pages
+    assert '<a class="reference external" href="results.json">results.json</a>' in page(small_book)
