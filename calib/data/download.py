@@ -1,7 +1,9 @@
 """Get the registered files into the data folder: fetched, checked, and only then put in place."""
 
+import queue
 import shutil
 import tempfile
+import threading
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -86,8 +88,30 @@ def _download(entry, url, target):
 
 
 def _stream(url, path, limit):
-    """Write the answer of an address to a file; stop where it is longer, slower or elsewhere than it may be."""
-    started = time.monotonic()
+    """Write the answer of an address to a file; stop where it is longer, slower or elsewhere than it may be.
+
+    A server may give byte after byte, of its headers too, and never keep anyone waiting long: so the clock runs here,
+    and the answer comes in a thread of its own.
+    """
+    outcome = queue.Queue()
+    threading.Thread(target=_receive, args=(url, path, limit, outcome), daemon=True).start()
+    try:
+        error = outcome.get(timeout=DEADLINE)
+    except queue.Empty:
+        raise ValueError(f"not complete after {DEADLINE} seconds") from None
+    if error:
+        raise error
+
+
+def _receive(url, path, limit, outcome):
+    try:
+        _write_answer(url, path, limit)
+        outcome.put(None)
+    except Exception as error:  # it is raised where the clock runs
+        outcome.put(error)
+
+
+def _write_answer(url, path, limit):
     with requests.get(url, stream=True, timeout=TIMEOUT, headers={"Accept-Encoding": "identity"}) as answer:
         answer.raise_for_status()
         if urlsplit(answer.url).netloc != urlsplit(url).netloc:
@@ -98,8 +122,6 @@ def _stream(url, path, limit):
                 received += len(part)
                 if received > limit:
                     raise ValueError(f"expected {limit:,} bytes at most, got more")
-                if time.monotonic() - started > DEADLINE:
-                    raise ValueError(f"not complete after {DEADLINE} seconds")
                 file.write(part)
 
 

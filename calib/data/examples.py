@@ -5,6 +5,7 @@ It holds nothing of anyone else: no text, no image, no label. Who reads it joins
 
 import json
 import tempfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from calib.data.whole import write_whole
 from calib.predictions import Predictions
 
 FIELDS = ("ids", "logits", "split", "class_names")
+LARGEST = 1_000_000_000  # bytes of the arrays of one file
 
 
 def check_output(path, checkpoint=None):
@@ -90,6 +92,7 @@ def load_examples(path):
         If it is missing or is no such file; objects in it are refused and never run.
     """
     try:
+        _refuse_large(path)
         with np.load(path, allow_pickle=False) as file:
             ids, split, names = (file[field].astype(str) for field in ("ids", "split", "class_names"))
             logits = file["logits"]
@@ -102,6 +105,14 @@ def load_examples(path):
             f"{path}: expected an .npz file with {', '.join(FIELDS)}, got: {' '.join(str(error).split())}; "
             "make it again with `calib predict`"
         ) from error
+
+
+def _refuse_large(path):
+    """Raise where the arrays of an archive are larger than any file of ours, before one of them is unpacked."""
+    with zipfile.ZipFile(path) as archive:
+        size = sum(part.file_size for part in archive.infolist())
+    if size > LARGEST:
+        raise ValueError(f"{size:,} bytes of arrays, where {LARGEST:,} are the most that is read")
 
 
 def load_record(path):

@@ -5,6 +5,7 @@ import functools
 import http.server
 import os
 import threading
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -104,6 +105,17 @@ def server(tmp_path_factory, folder):
                     for _ in range(4000):
                         self.wfile.write(bytes(1 << 16))
                 return None
+            if self.path in ("/slow-headers", "/slow-bytes"):
+                head, pause = b"HTTP/1.0 200 OK\r\nServer: " + b"x" * 1000, 0.05
+                if self.path == "/slow-bytes":
+                    head, pause = b"", 0.05
+                    self.send_response(200)
+                    self.end_headers()
+                with contextlib.suppress(OSError):
+                    for byte in head + GOOD:
+                        self.wfile.write(bytes([byte]))
+                        time.sleep(pause)
+                return None
             if "/broken/" not in self.path:
                 return super().do_GET()
             self.send_response(200)
@@ -196,10 +208,16 @@ def test_a_host_that_is_slow_once_is_asked_again(folder, server, monkeypatch):
     assert download.fetch(NAME, unreachable) == "downloaded"
 
 
-def test_a_download_stops_at_its_deadline(folder, server, monkeypatch):
-    monkeypatch.setattr(download, "DEADLINE", -1)
-    with pytest.raises(DataUnavailable, match="not complete after"):
+@pytest.mark.parametrize("path", ["slow-headers", "slow-bytes"])
+def test_a_download_stops_at_its_deadline_though_no_wait_is_long(folder, server, monkeypatch, path):
+    assert download.DEADLINE <= 600
+    monkeypatch.setattr(download, "DEADLINE", 1)
+    server(path)
+    started = time.monotonic()
+    with pytest.raises(DataUnavailable, match="not complete after 1 seconds"):
         download.fetch(NAME)
+    assert time.monotonic() - started < 5
+    assert registry.status(NAME) == "missing"
 
 
 def test_a_download_killed_at_any_step_leaves_no_wrong_file_and_its_rest_is_cleared(folder, server):

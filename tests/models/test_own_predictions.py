@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from calib import Predictions, accuracy, nll
 from calib.__main__ import app
-from calib.data import DataUnavailable, cifar10, load_soft_labels
+from calib.data import DataUnavailable, cifar10, examples, load_soft_labels
 from calib.data.examples import load_examples, load_record, save_examples
 from calib.data.pairs import NLI_CLASSES
 from calib.data.registry import data_folder, status
@@ -22,6 +22,18 @@ from calib.models.checkpoint import CheckpointError
 from conftest import ROOT
 
 pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def test_an_archive_that_unpacks_to_more_than_any_of_ours_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    assert examples.LARGEST <= 1_000_000_000
+    with zipfile.ZipFile(tmp_path / "bomb.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        for field in examples.FIELDS:
+            archive.writestr(f"{field}.npy", bytes(30_000_000))
+    assert (tmp_path / "bomb.npz").stat().st_size < 200_000
+    monkeypatch.setattr(examples, "LARGEST", 100_000_000)
+    monkeypatch.setattr(np, "load", None)  # nothing is read
+    with pytest.raises(DataUnavailable, match="120,000,000 bytes of arrays, where 100,000,000 are the most"):
+        load_examples(tmp_path / "bomb.npz")
 
 
 @needs_images
