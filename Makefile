@@ -13,6 +13,10 @@ ALONE = $(PYTHON) book/_tools/alone.py _build/.lock $(MAKE) --no-print-directory
 # The home may be read-only: what the programs keep lies in this folder.
 CACHES := XDG_CACHE_HOME="$(CURDIR)/_build/cache" MPLCONFIGDIR="$(CURDIR)/_build/cache/matplotlib"
 
+ifneq (,$(findstring :,$(CURDIR)))
+$(error this folder lies under a path with a colon, $(CURDIR), which no PATH can hold; move it)
+endif
+
 .DEFAULT_GOAL := help
 .PHONY: help book build test pdf contact-sheet data run verify publish ladder measure bench lint oldest newest lock clean
 

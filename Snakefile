@@ -158,6 +158,7 @@ rule execute:
         status="_build/status/{run}.json",
     params:
         data=lambda w: " ".join(f"--data {shlex.quote(file.name)}" for file in RUNS[w.run].files),
+        reads=lambda w: " ".join(f"--reads {shlex.quote(path)}" for path in RUNS[w.run].may_read()),
         options=lambda w: RUNS[w.run].options,
         made_from=lambda w: made_from(w.run),
     wildcard_constraints:
@@ -168,7 +169,7 @@ rule execute:
         "run {wildcards.run}"
     shell:
         "{PYTHON} -m calib run {input.notebook} --output {output.page} --numbers {output.numbers} --strict"
-        " --status {output.status} --made-from {params.made_from} {params.data} {params.options} > /dev/null 2> {log}"
+        " --status {output.status} --made-from {params.made_from} {params.data} {params.reads} {params.options} > /dev/null 2> {log}"
 
 
 rule published:

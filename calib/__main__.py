@@ -135,8 +135,11 @@ def run(
         Path | None, typer.Option(help="where time, memory, versions and data hashes go, as JSON")
     ] = None,
     data: Annotated[list[str] | None, typer.Option(help="a data file that the status names")] = None,
+    reads: Annotated[
+        list[str] | None, typer.Option(help="with --strict, a file of the checkout that it may read")
+    ] = None,
     made_from: Annotated[str | None, typer.Option(help="digest of what the run reads, kept in the status")] = None,
-    strict: Annotated[bool, typer.Option(help="refuse a notebook whose cells warn")] = False,
+    strict: Annotated[bool, typer.Option(help="refuse cells that warn, and files that are not declared")] = False,
     cell_seconds: Annotated[int, typer.Option(min=1, help="longest time for one cell")] = 1200,
 ):
     """Execute one notebook with parameters; its output appears only if every cell ran."""
@@ -148,16 +151,33 @@ def run(
         names = ", ".join(sorted(path.stem for path in notebook.parent.glob("*.py"))) or "none"
         _fail(f"{notebook}: there is no such notebook; those of {notebook.parent} are {names}")
     files = {name: data_folder() / name for name in data or []}
+    missing = _results_missing(notebook)
+    if missing:
+        _fail(f"{notebook}: reads numbers of other runs, and {', '.join(missing)} is not there; run `make book` first")
     try:
         values = read([*(parameter or []), *_split(parameters)], defaults(notebook))
     except (NotebookError, ValueError) as error:
         _fail(f"{notebook}: {error}")
+    allowed = (reads or []) if strict else None
     try:
-        recorded = execute(notebook, output, values, numbers, status, files, made_from, not strict, cell_seconds)
+        recorded = execute(
+            notebook, output, values, numbers, status, files, allowed, made_from, not strict, cell_seconds
+        )
     except (NotebookError, OSError) as error:
         _fail(error)
     count = sum(len(names) for names in recorded.values())
     typer.echo(f"{output}: executed; it recorded {count} numbers" + (f" in {numbers}" if numbers else ""))
+
+
+def _results_missing(notebook):
+    """Numbers that a notebook of the book reads, and that no build has left."""
+    from calib.pages.runs import load_runs
+
+    root = notebook.resolve().parents[1]
+    if not (root / "notebooks/runs.yaml").is_file():
+        return []
+    runs = [run for run in load_runs(root / "notebooks/runs.yaml").values() if run.notebook == notebook.stem]
+    return [path for run in runs for path in run.needs if not (root / path).exists()]
 
 
 def _split(parameters):

@@ -9,8 +9,14 @@ import sys
 from pathlib import Path
 
 lock, *command = sys.argv[1:]
-Path(lock).parent.mkdir(exist_ok=True)
-handle = os.open(lock, os.O_CREAT | os.O_RDWR)
+try:
+    Path(lock).parent.mkdir(exist_ok=True)
+    handle = os.open(lock, os.O_CREAT | os.O_RDWR)
+except OSError as error:
+    sys.exit(
+        f"error: a build writes into {Path(lock).parent.resolve()}, which failed ({error.strerror}); use a copy of "
+        "this folder where you may write"
+    )
 try:
     fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 except BlockingIOError:

@@ -97,6 +97,12 @@ def read(path):
         raise CheckpointError(f"{path}: expected a checkpoint in the format {FORMAT}, found {found}; name another file")
     if content.get("recipe_sha256") != digest(content.get("recipe")):
         raise CheckpointError(f"{path}: its recipe is not the one it was saved with; delete it and run again")
+    recipe, progress = content["recipe"], content.get("progress")
+    for name, found, keys in (("recipe", recipe, {"task", "epochs"}), ("progress", progress, {"epoch", "history"})):
+        if not isinstance(found, dict) or not keys <= set(found):
+            raise CheckpointError(
+                f"{path}: expected a {name} with {', '.join(sorted(keys))}, found {str(found)[:60]}; name another file"
+            )
     return content
 
 

@@ -15,6 +15,7 @@ from calib.pages import record as results
 from calib.pages.origin import seal
 from calib.pages.parameters import defaults_of
 from calib.pages.provenance import provenance
+from calib.pages.reads import undeclared, watch
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 HOMES = ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR")  # the home may be read-only
@@ -33,6 +34,7 @@ def execute(
     numbers=None,
     status=None,
     data=None,
+    reads=None,
     made_from=None,
     warnings=False,
     cell_seconds=CELL_SECONDS,
@@ -52,7 +54,9 @@ def execute(
     status : path, optional
         Where to save, as JSON, how the run came about: see `calib.pages.provenance`.
     data : dict of str to path, optional
-        The data files that the status names.
+        The data files that the run may read; the status names them.
+    reads : collection of str, optional
+        Other files of the checkout that it may read. By default nothing is refused.
     made_from : str, optional
         Digest of what the run reads, kept in the status: see `calib.pages.origin`.
     warnings : bool
@@ -69,7 +73,7 @@ def execute(
     ------
     NotebookError
         For an unknown parameter, a missing ``parameters`` cell, or a cell that fails, warns, takes longer than it may
-        or shows more than `LARGEST_OUTPUT`.
+        or shows more than `LARGEST_OUTPUT`, and where it reads a file that it may not.
     """
     import jupytext
 
@@ -81,8 +85,13 @@ def execute(
     _check_parameters(source, parameters)
     output.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
-    executed = clean(_run_all_cells(source, notebook, parameters, cell_seconds))
-    seconds = time.monotonic() - started
+    executed, opened = _run_all_cells(source, notebook, parameters, cell_seconds)
+    executed, seconds = clean(executed), time.monotonic() - started
+    if reads is not None and (others := undeclared(opened, {*reads, *(data or {})})):
+        raise NotebookError(
+            f"{source}: reads {', '.join(others)}, which its run does not declare; add them to `data`, `reads`, "
+            "`after` or `writes` in notebooks/runs.yaml"
+        )
     if not warnings:
         _refuse_warnings(source, executed)
     try:
@@ -123,8 +132,9 @@ def _run_all_cells(source, notebook, parameters, cell_seconds):
         environment = {**dict.fromkeys(THREADS, "1"), **dict.fromkeys(HOMES, scratch), "PYTHONHASHSEED": "0"}
         environment |= _own_kernel(Path(scratch)) | _own_style(Path(scratch))
         os.environ.update(environment, CALIB_DATA=str(data_folder()))  # inherited by the kernel
+        log = watch(scratch)
         try:
-            return papermill.execute_notebook(
+            executed = papermill.execute_notebook(
                 notebook,
                 None,
                 parameters,
@@ -146,6 +156,7 @@ def _run_all_cells(source, notebook, parameters, cell_seconds):
             raise NotebookError(
                 f"{source}: cell {len(begun)} took longer than {cell_seconds} s; give it more with --cell-seconds"
             ) from None
+        return executed, log.read_text(encoding="utf-8").splitlines()
 
 
 def _own_kernel(folder):

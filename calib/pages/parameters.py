@@ -67,6 +67,10 @@ def read(assignments, defaults):
                 f"parameter {name}: expected a value such as 0.5 or [1,2], got {text!r} ({error.problem}); "
                 "put quotes around a value with spaces"
             ) from error
+        except RecursionError:
+            raise ValueError(
+                f"parameter {name}: expected a value such as 0.5 or [1,2], got lists without end"
+            ) from None
         default = defaults[name]
         values[name] = _typed(name, text if isinstance(default, str) and not isinstance(value, str) else value, default)
     return values

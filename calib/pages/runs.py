@@ -1,9 +1,10 @@
 """The runs of the book, from ``notebooks/runs.yaml``: the one reader of that file, and all that follows from a run."""
 
 import json
+import os
 import shlex
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from calib.data import registry
 
@@ -91,6 +92,11 @@ class Run:
         """Its parameters for the command line."""
         given = (self.parameters | self.writes).items()
         return " ".join(f"-p {shlex.quote(f'{name}={json.dumps(value)}')}" for name, value in given)
+
+    def may_read(self):
+        """Files of the checkout that it may read: those, numbers of other runs, and what it writes itself."""
+        written = [str(PurePosixPath(self.source).parent / path) for path in self.writes.values()]
+        return [*self.repository_files(), *self.needs, *map(os.path.normpath, written)]
 
     def repository_files(self, root="."):
         """Other files of the repository that it reads."""

@@ -111,6 +111,15 @@ def truncate(path):
     path.write_bytes(path.read_bytes()[:-1000])
 
 
+RECIPE = {"task": "vision", "epochs": 2, "seed": 1}
+
+
+def resave(path, **changes):
+    """Save a checkpoint again with other content, and the digest of its recipe as it should be."""
+    content = torch.load(path) | changes
+    torch.save(content | {"recipe_sha256": checkpoint.digest(content["recipe"])}, path)
+
+
 class Payload:
     def __reduce__(self):
         return os.system, ("touch executed",)
@@ -134,13 +143,19 @@ def flip_one_bit(path):
         (lambda path: torch.save([1, 2], path), "found list"),
         (lambda path: path.unlink(), "not found; make it with `calib train`"),
         (lambda path: torch.save({**torch.load(path), "recipe": {}}, path), "its recipe is not the one"),
+        (lambda path: resave(path, recipe={"epochs": 2}), "expected a recipe with epochs, task, found"),
+        (lambda path: resave(path, recipe=[1]), "expected a recipe with epochs, task, found"),
+        (lambda path: resave(path, progress={}), "expected a progress with epoch, history, found"),
     ],
-    ids=["one bit", "truncated", "empty", "web page", "code", "weights alone", "list", "missing", "recipe changed"],
+    ids=[
+        *("one bit", "truncated", "empty", "web page", "code", "weights alone", "list", "missing", "recipe changed"),
+        *("no task", "recipe a list", "no progress"),
+    ],
 )
 def test_a_damaged_or_foreign_checkpoint_is_refused(tmp_path, monkeypatch, damage, message):
     monkeypatch.chdir(tmp_path)
     path = tmp_path / "run.pt"
-    checkpoint.save(path, {"seed": 1}, {}, {"network": resnet.build("resnet8")})
+    checkpoint.save(path, RECIPE, {"epoch": 0, "history": []}, {"network": resnet.build("resnet8")})
     damage(path)
     with pytest.raises(CheckpointError, match=f"run.pt: .*{message}"):
         checkpoint.read(path)
@@ -151,7 +166,7 @@ def test_a_damaged_or_foreign_checkpoint_is_refused(tmp_path, monkeypatch, damag
 
 def test_a_failed_save_leaves_the_old_checkpoint(tmp_path, monkeypatch):
     path, parts = tmp_path / "run.pt", {"network": resnet.build("resnet8")}
-    checkpoint.save(path, {"seed": 1}, {"epoch": 1}, parts)
+    checkpoint.save(path, RECIPE, {"epoch": 1, "history": []}, parts)
 
     def broken(content, file):
         file.write(b"half")
@@ -159,8 +174,8 @@ def test_a_failed_save_leaves_the_old_checkpoint(tmp_path, monkeypatch):
 
     monkeypatch.setattr(torch, "save", broken)
     with pytest.raises(OSError, match="No space left on device: '.*run.pt'"):
-        checkpoint.save(path, {"seed": 1}, {"epoch": 2}, parts)
-    assert checkpoint.read(path)["progress"] == {"epoch": 1} and [p.name for p in tmp_path.iterdir()] == ["run.pt"]
+        checkpoint.save(path, RECIPE, {"epoch": 2, "history": []}, parts)
+    assert checkpoint.read(path)["progress"]["epoch"] == 1 and [p.name for p in tmp_path.iterdir()] == ["run.pt"]
 
 
 def test_weights_of_another_network_are_refused(tmp_path):
@@ -227,7 +242,7 @@ def test_damaged_logits_are_refused_or_the_same(tmp_path):
 
 def test_a_save_replaces_the_old_file_and_never_writes_into_it(tmp_path):
     path, parts = tmp_path / "run.pt", {"network": resnet.build("resnet8")}
-    checkpoint.save(path, {"seed": 1}, {"epoch": 1}, parts)
+    checkpoint.save(path, RECIPE, {"epoch": 1, "history": []}, parts)
     os.link(path, tmp_path / "old.pt")
-    checkpoint.save(path, {"seed": 1}, {"epoch": 2}, parts)
+    checkpoint.save(path, RECIPE, {"epoch": 2, "history": []}, parts)
     assert [checkpoint.read(tmp_path / name)["progress"]["epoch"] for name in ("old.pt", "run.pt")] == [1, 2]

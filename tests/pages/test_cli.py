@@ -1,6 +1,7 @@
 """The command line: columns by name, errors in one line that say where."""
 
 import re
+import shutil
 import subprocess
 import sys
 
@@ -94,7 +95,7 @@ def test_bad_options_are_refused(fit, options):
     assert result.exit_code != 0 and "Traceback" not in result.output
 
 
-@pytest.mark.parametrize("parameter", ["edges=[0, 0.5", "edges"])
+@pytest.mark.parametrize("parameter", ["edges=[0, 0.5", "edges", "edges=" + "[" * 5000 + "]" * 5000])
 def test_a_parameter_that_is_no_assignment_of_yaml_is_refused(tmp_path, parameter):
     arguments = ["run", "notebooks/six-examples.py", "-o", str(tmp_path / "page.ipynb"), "-p", parameter]
     result = CliRunner().invoke(app, arguments)
@@ -173,6 +174,22 @@ def test_a_wrong_type_is_one_line_on_the_command_line(tmp_path):
 def test_make_run_says_which_notebook_it_wants(name, said):
     done = subprocess.run(["make", "run", f"NB={name}"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode and said in done.stderr and "six-examples" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_notebook_that_reads_numbers_which_no_build_left_says_so_in_one_line(tmp_path):
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks", ignore=shutil.ignore_patterns("ladder"))
+    notebook = str(tmp_path / "notebooks/soft-label-gap-summary.py")
+    result = CliRunner().invoke(app, ["run", notebook, "-o", str(tmp_path / "page.ipynb")])
+    assert result.exit_code == 1 and len(result.output.strip().splitlines()) == 1
+    assert "and _build/results/soft-label-gap.json is not there; run `make book` first" in result.output
+
+
+def test_a_folder_with_a_colon_in_its_path_is_refused_by_name(tmp_path):
+    folder = tmp_path / "a:b"
+    folder.mkdir()
+    shutil.copy(ROOT / "Makefile", folder)
+    done = subprocess.run(["make", "book"], cwd=folder, capture_output=True, text=True)
+    assert done.returncode and "a:b, which no PATH can hold; move it" in done.stderr and not list(folder.glob(".venv"))
 
 
 def test_a_parameter_given_twice_is_an_error(tmp_path):

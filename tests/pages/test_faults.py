@@ -128,6 +128,18 @@ def test_a_whole_book_is_built_where_the_home_cannot_be_written(book):
     assert (book / "_build/html/index.html").exists()
 
 
+def test_a_checkout_that_cannot_be_written_is_an_error_in_one_line(book):
+    build(book)
+    if subprocess.run(["mount", "--bind", "-o", "ro", book, book], capture_output=True).returncode:
+        pytest.skip("mounting a folder read-only needs root")
+    try:
+        output = start(book, *ALONE).communicate(timeout=60)[0]
+    finally:
+        subprocess.run(["umount", book], check=True)
+    assert len(output.strip().splitlines()) == 1
+    assert output.startswith("error: a build writes into") and "Read-only file system" in output
+
+
 @pytest.fixture
 def read_only_data(tmp_path):
     """The real data, in a folder that nobody can write."""
