@@ -179,10 +179,11 @@ def test_the_cross_validated_predictor_is_that_of_the_same_images():
     [
         (lambda p: p[:-1], "expected shape"),
         (lambda p: p[::-1], "original order, but 1"),
+        (lambda p: np.concatenate([p[1999::-1], p[2000:]]), "original order, but 7"),
         (lambda p: p * 2, "sum to 1"),
         (lambda p: np.where(p < 1e-6, 0, p), "above 0"),
     ],
-    ids=["rows", "order", "sums", "zeros"],
+    ids=["rows", "order", "order of a fifth", "sums", "zeros"],
 )
 def test_cross_validated_probabilities_that_cannot_be_right_are_refused(monkeypatch, change, message):
     from calib.data.sets import cifar10h

@@ -172,6 +172,22 @@ def test_a_cell_that_warns_is_an_error_in_the_book_and_kept_elsewhere(notebook, 
     assert "this is old" in (tmp_path / "page.ipynb").read_text(encoding="utf-8")
 
 
+def test_whatever_a_cell_writes_to_its_error_stream_is_refused(notebook, tmp_path):
+    notebook.write_text(
+        NOTEBOOK.replace('print("two")', "import sys; print('a remark', file=sys.stderr)"), encoding="utf-8"
+    )
+    with pytest.raises(NotebookError, match="cell 2 warns"):
+        execute(notebook, tmp_path / "page.ipynb")
+
+
+def test_the_peak_of_memory_is_that_of_the_kernel(notebook, tmp_path):
+    """The program that runs the notebook stays far below what the notebook takes."""
+    notebook.write_text(NOTEBOOK.replace('print("two")', "held = b'1' * 600_000_000"), encoding="utf-8")
+    command = ["run", notebook, "-o", tmp_path / "page.ipynb", "--status", tmp_path / "status.json"]
+    subprocess.run([sys.executable, "-m", "calib", *command], cwd=ROOT, check=True, capture_output=True)
+    assert 600 < results.load(tmp_path / "status.json")["peak_mb"] < 1000
+
+
 def test_how_a_run_came_about_is_kept(notebook, tmp_path):
     (tmp_path / "data.csv").write_bytes(b"1,2\n")
     status = tmp_path / "status.json"

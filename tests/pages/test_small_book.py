@@ -70,6 +70,26 @@ def test_the_real_configuration_shows_the_repository_where_its_address_is_set_an
     assert (small_book / "_build/html/.nojekyll").exists()
 
 
+def test_a_heading_that_changed_is_shown_where_other_pages_name_it(small_book):
+    """Only one page changed, but others show its title: what they are rendered from holds all headings."""
+    (small_book / "book/index.md").write_text(INDEX + "\nSee [](other.md).\n", encoding="utf-8")
+    (small_book / "book/other.md").write_text("# A marmot\n\nText.\n", encoding="utf-8")
+    with (small_book / "_toc.yml").open("a", encoding="utf-8") as contents:
+        contents.write("  - file: other\n")
+    build(small_book)
+    assert "A marmot" in page(small_book)
+    (small_book / "book/other.md").write_text("# A heron\n\nText.\n", encoding="utf-8")
+    build(small_book)
+    assert "A heron" in page(small_book) and "marmot" not in page(small_book)
+
+
+@pytest.mark.parametrize(("size", "words"), [(999, "1 kB"), (38_076, "38 kB"), (21_835_000, "21.8 MB")])
+def test_sizes_are_said_as_a_reader_wants_them(size, words):
+    from run_box import in_words
+
+    assert in_words(size) == words
+
+
 def test_the_configuration_of_these_builds_is_the_real_one(small_book):
     assert (small_book / "_config.yml").read_bytes() == (ROOT / "_config.yml").read_bytes()
 

@@ -1,5 +1,8 @@
 """The comparison with the published record: by kind of number, and nothing escapes it."""
 
+import re
+import subprocess
+
 import jupytext
 import nbformat
 import numpy as np
@@ -48,6 +51,18 @@ def test_a_number_may_differ_by_the_tolerance_of_its_kind(run, name, published, 
     sides = [{run: {} if value is None else {name: value}} for value in (published, fresh)]
     (difference,) = compare(*sides, single={"what-temperature-does"})
     assert difference.within is within
+
+
+def test_a_difference_is_measured_by_the_published_number():
+    (difference,) = compare({"one": {"a": 2.0}}, {"one": {"a": 8.0}})
+    assert difference.size == 3.0
+
+
+def test_make_verify_ends_as_the_comparison_ends():
+    """Nothing around the command swallows its exit code."""
+    planned = subprocess.run(["make", "-n", "verify"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    *_, last = planned.strip().splitlines()
+    assert re.fullmatch(r"\S+/python -m calib verify", last), last
 
 
 def test_every_name_of_either_side_is_compared():
