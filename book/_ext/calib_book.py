@@ -155,7 +155,7 @@ def setup(app):
     app.connect("html-page-context", site_shell.mend_roles)
     app.connect("html-page-context", site_shell.no_idle_mathjax, priority=600)
     app.connect("html-collect-pages", site_shell.page_for_lost_readers)
-    app.connect("builder-inited", site_shell.early_style)
+    app.connect("builder-inited", site_shell.early_assets)
     app.connect("build-finished", site_shell.write_sitemap)
     app.connect("build-finished", site_shell.serve_all_files)
     app.add_role("built", built)

@@ -6,6 +6,7 @@ lack the public one, a prefix to be set in a second place.
 
 import html
 import re
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import urljoin, urlparse
 
@@ -93,10 +94,11 @@ def write_sitemap(app, exception):
     (Path(app.outdir) / "sitemap.xml").write_text("\n".join([head, *lines, "</urlset>\n"]), encoding="utf-8")
 
 
-def early_style(app):
-    """Put the style of notebooks in place before pages are written, so that their first build names its digest too."""
+def early_assets(app):
+    """Put in place before pages are written what comes after them, so that their first build names its digest too."""
     from myst_nb.sphinx_ext import add_global_html_resources
 
     if app.builder.format == "html":
         (Path(app.outdir) / "_static").mkdir(parents=True, exist_ok=True)
         add_global_html_resources(app, None)
+        import_module("sphinx-mathjax-offline").copy_mathjax_files(app, None)

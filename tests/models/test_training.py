@@ -180,9 +180,10 @@ def test_a_failed_save_leaves_the_old_checkpoint(tmp_path, monkeypatch):
 
 def test_weights_of_another_network_are_refused(tmp_path):
     path = tmp_path / "run.pt"
-    checkpoint.save(path, {}, {}, {"network": resnet.build("resnet8")})
+    recipe, progress = {"task": "cifar10h", "epochs": 1}, {"epoch": 1, "history": []}
+    checkpoint.save(path, recipe, progress, {"network": resnet.build("resnet8")})
     with pytest.raises(CheckpointError, match=r"run.pt: its weights do not fit the network that its recipe names \("):
-        checkpoint.resume(path, {}, {"network": resnet.build("resnet14")})
+        checkpoint.resume(path, recipe, {"network": resnet.build("resnet14")})
 
 
 def test_a_checkpoint_on_a_full_disk_says_so(small_disk):

@@ -172,6 +172,7 @@ def test_a_trained_architecture(book):
         "soft-label-gap",
         notebook="soft-label-gap",
         data=["cifar10h/*", "cifar10/*_original_labels.npy"],
+        reads=["notebooks/ladder/predictions/cifar10h/*"],
         parameters={"story": ["cifar10h", "resnet26", 1]},
     )
     with (book / "_toc.yml").open("a", encoding="utf-8") as file:
