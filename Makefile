@@ -10,6 +10,8 @@ CALIB_DATA ?= data
 export CALIB_DATA := $(if $(filter /%,$(CALIB_DATA)),$(CALIB_DATA),$(CURDIR)/$(CALIB_DATA))
 # A second build in this folder waits for the first, and a killed one leaves no lock behind.
 ALONE = $(PYTHON) book/_tools/alone.py _build/.lock $(MAKE) --no-print-directory
+# Tests of one file share what is dear to make, such as a browser or the PDF.
+PARALLEL := -n $(JOBS) --dist loadfile
 # The home may be read-only: what the programs keep lies in this folder.
 CACHES := XDG_CACHE_HOME="$(CURDIR)/_build/cache" MPLCONFIGDIR="$(CURDIR)/_build/cache/matplotlib"
 
@@ -26,7 +28,7 @@ help: ## show the targets and settings
 	@echo "Settings:"
 	@echo "  CALIB_DATA=DIR   folder of the data (now $(CALIB_DATA))"
 	@echo "  TORCH_INDEX=URL  take torch from this package index, for a build without CUDA"
-	@echo "  JOBS=N           notebooks run at once (now $(JOBS))"
+	@echo "  JOBS=N           notebooks, or files of tests, run at once (now $(JOBS))"
 	@echo "  EPOCHS=N         passes of each run of the ladder over its images (now $(EPOCHS))"
 	@echo "  IMAGES=jpeg      train the ladder on the JPEG copies in the data folder, as in the book (now $(IMAGES))"
 	@echo "  STRICT=1         fail where data are missing, instead of showing the published run"
@@ -42,7 +44,7 @@ build: $(BIN)/.installed
 	@echo "The book is in _build/html/index.html, its numbers in _build/results.json."
 
 test: book ## build the book, then run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 pdf: book ## build the book, then print all of it to _build/calibration.pdf (needs Chromium)
 	@$(BIN)/python book/_tools/pdf.py _build/html _build/calibration.pdf
@@ -70,7 +72,7 @@ verify: book ## compare every number of the last build with the published record
 	@$(BIN)/python -m calib verify
 
 publish: book ## run the tests, then renew the published record in book/published from the last build
-	$(BIN)/python -m pytest -m "not network and not record"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not network and not record"
 	@$(BIN)/python -m calib publish
 
 ladder: $(BIN)/.installed ## train ResNet-8, 20 and 32 on CIFAR-10 with three seeds (hours; goes on where it was killed)

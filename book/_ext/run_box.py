@@ -66,9 +66,10 @@ def repository_links(url, source, run):
     """Names and addresses of what the repository offers for a run; nothing while it has no address."""
     if not url:
         return {}
+    url = url.rstrip("/")
     links = {"source at this commit": f"{url}/blob/{commit()}/{source}"}
     if url.startswith("https://github.com/"):
-        name, notebook = url.removeprefix("https://github.com/").strip("/"), f"book/published/{run}.ipynb"
+        name, notebook = url.removeprefix("https://github.com/"), f"book/published/{run}.ipynb"
         if RUNS[run].stands_alone:
             links["open in Colab"] = f"https://colab.research.google.com/github/{name}/blob/{commit()}/{notebook}"
         if not RUNS[run].after:  # Binder has the files of the repository, but no numbers of other runs

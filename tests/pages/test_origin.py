@@ -4,9 +4,12 @@ import os
 import signal
 import subprocess
 import time
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from calib.pages import origin
 from calib.pages import record as results
 from calib.pages.origin import site_problem
 from conftest import ALONE, ROOT, build, start
@@ -78,29 +81,60 @@ def edit_number(path):
     path.write_text(text.replace("4.5", "4.6"), encoding="utf-8")
 
 
+RUN = SimpleNamespace(page="two.ipynb", numbers="two.json", status="status.json")
 CHANGES = {
-    "a number in an executed notebook": ("book/notebooks/two.ipynb", edit_number, "two runs again"),
-    "a truncated notebook": ("book/notebooks/two.ipynb", lambda path: path.write_bytes(path.read_bytes()[:200]), "two runs again"),
-    "a number in a result": ("_build/results/two.json", edit_number, "two runs again"),
-    "a truncated status": ("_build/status/two.json", lambda path: path.write_bytes(path.read_bytes()[:50]), "two runs again"),
-    "a number in a page": ("_build/html/notebooks/two.html", edit_number, "the site is built again"),
-    "a deleted page": ("_build/html/notebooks/one.html", lambda path: path.unlink(), "the site is built again"),
-    "a truncated page": ("_build/html/search.html", lambda path: path.write_text("<html>"), "the site is built again"),
-    "an image, style or script": ("_build/html/_static/book.css", lambda path: path.write_text(""), "the site is built again"),
-}  # fmt: skip
+    "a number in an executed notebook": ("two.ipynb", edit_number),
+    "a truncated notebook": ("two.ipynb", lambda path: path.write_bytes(path.read_bytes()[:20])),
+    "a number in a result": ("two.json", edit_number),
+    "a truncated status": ("status.json", lambda path: path.write_bytes(path.read_bytes()[:50])),
+    "a number in a page": ("html/two.html", edit_number),
+    "a deleted page": ("html/one.html", lambda path: path.unlink()),
+    "a page that nothing made": ("html/three.html", lambda path: path.write_text("4.6")),
+    "a truncated page": ("html/search.html", lambda path: path.write_text("<html>")),
+    "an image, style or script": ("html/_static/book.css", lambda path: path.write_text("")),
+}
 
 
-def test_what_was_changed_in_a_build_is_noticed_named_and_rebuilt(small_book):
+@pytest.fixture
+def outputs(tmp_path, monkeypatch):
+    """What a small build leaves, and a function that names all problems with it."""
+    monkeypatch.chdir(tmp_path)
+    Path("two.ipynb").write_text('{"cells": ["a number: 4.5"]}')
+    Path("two.json").write_text('{"two": {"value": 4.5}}')
+    results.save(origin.seal("abc", RUN.page, RUN.numbers), RUN.status)
+    Path("html/_static").mkdir(parents=True)
+    for name in ("one.html", "two.html", "search.html", "_static/book.css"):
+        Path("html", name).write_text(f"{name}: 4.5")
+    origin.seal_site("html", "html.json")
+    return lambda: [origin.problem(RUN, "abc"), origin.site_problem("html", "html.json")]
+
+
+@pytest.mark.parametrize(("name", "change"), CHANGES.values(), ids=CHANGES)
+def test_what_was_changed_in_a_build_is_noticed_and_named(outputs, name, change):
+    assert outputs() == [None, None]
+    change(Path(name))
+    (found,) = filter(None, outputs())
+    assert found.startswith(f"{name} is ")
+
+
+def test_what_was_made_from_other_files_or_never_ended_is_nothing_to_speak_of(outputs):
+    assert origin.problem(RUN, "other") == ""
+    Path("two.ipynb").unlink()
+    assert origin.problem(RUN, "abc") == ""
+    Path("html.json").unlink()
+    assert origin.site_problem("html", "html.json") == "html is not whole"
+
+
+def test_what_was_changed_in_a_build_is_rebuilt(small_book):
     build(small_book)
-    seals = small_book / "_build/html.json"
-    whole = results.load(seals)
-    for what, (name, change, then) in CHANGES.items():
-        change(small_book / name)
-        output = build(small_book)
-        assert f"{name} is not what" in output or f"{name} is damaged" in output, (what, output)
-        assert then in output, what
-        assert site_problem(small_book / "_build/html", seals) is None
-        assert {page: found for page, found in results.load(seals).items() if page in whole} == whole, what
+    whole = results.load(small_book / "_build/html.json")
+    edit_number(small_book / "book/notebooks/two.ipynb")
+    (small_book / "_build/html/notebooks/one.html").unlink()
+    output = build(small_book)
+    assert "book/notebooks/two.ipynb is not what the run wrote: two runs again" in output
+    assert "_build/html/notebooks/one.html is not what the build wrote: the site is built again" in output
+    assert results.load(small_book / "_build/html.json") == whole
+    assert site_problem(small_book / "_build/html", small_book / "_build/html.json") is None
     assert "again" not in build(small_book)
 
 

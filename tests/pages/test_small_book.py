@@ -97,13 +97,6 @@ def test_the_real_configuration_shows_the_repository_where_its_address_is_set_an
     assert (small_book / "_build/html/.nojekyll").exists()
 
 
-@pytest.mark.parametrize(("size", "words"), [(999, "1 kB"), (38_076, "38 kB"), (21_835_000, "21.8 MB")])
-def test_sizes_are_said_as_a_reader_wants_them(size, words):
-    from run_box import in_words
-
-    assert in_words(size) == words
-
-
 def test_the_configuration_of_these_builds_is_the_real_one(small_book):
     assert (small_book / "_config.yml").read_bytes() == (ROOT / "_config.yml").read_bytes()
 
