@@ -18,7 +18,7 @@ HEADS = {
     "source": "Source",
     "where": "Where",
     "quantity": "Quantity",
-    "printed": "Published",
+    "printed": "Printed",
     "reproduced": "Here",
     "difference": "Difference",
     "remark": "95% of splits, or remark",
